@@ -1,0 +1,1 @@
+"""Compilation: where executables persist, and how many compilations there were."""

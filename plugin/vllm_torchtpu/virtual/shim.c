@@ -1,0 +1,198 @@
+/* The virtual TPU: XLA's CPU PJRT plugin, made acceptable to torch_tpu as if it were libtpu.
+ *
+ * No installed package carries pjrt_c_api.h, so the few structs needed are declared here after
+ * xla/pjrt/c/pjrt_c_api.h and pjrt_c_api_tpu_topology_extension.h (API 0.115). Of PJRT_Api only the
+ * entries that are called or replaced have names; API_ENTRIES pins the size of the table they were
+ * read from, and a plugin of another size or major version is refused.
+ *
+ * Exports: GetPjrtApi, the PJRT C API's entry point; NULL if the plugin cannot be used.
+ *          torchtpu_shim_error, one sentence that says why, or NULL.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef TORCHTPU_CPU_PLUGIN
+#error "define TORCHTPU_CPU_PLUGIN as the path of XLA's CPU PJRT plugin"
+#endif
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef struct Error Error; /* PJRT_Error: opaque, made and freed by the plugin. */
+
+/* PJRT_Extension_Base. */
+typedef struct Extension {
+  size_t struct_size;
+  int type;
+  struct Extension *next;
+} Extension;
+
+typedef Error *(*Function)(void *args);
+
+/* PJRT_Api. */
+enum {
+  API_MAJOR = 0,
+  API_ENTRIES = 138,
+  CLIENT_CREATE = 10,
+  EXECUTABLE_NUM_OUTPUTS = 44,
+  EXECUTABLE_OUTPUT_MEMORY_KINDS = 47,
+};
+typedef struct {
+  size_t struct_size;
+  Extension *extensions;
+  struct {
+    size_t struct_size;
+    Extension *extensions;
+    int major_version;
+    int minor_version;
+  } version;
+  Function entries[API_ENTRIES];
+} Api;
+
+/* PJRT_NamedValue: an option of the client. */
+typedef struct {
+  size_t struct_size;
+  Extension *extensions;
+  const char *name;
+  size_t name_size;
+  int type;
+  int64_t value;
+  size_t value_size;
+} Option;
+
+/* PJRT_Client_Create_Args, as far as the options. */
+typedef struct {
+  size_t struct_size;
+  Extension *extensions;
+  const Option *options;
+  size_t num_options;
+} ClientCreateArgs;
+
+/* PJRT_Executable_NumOutputs_Args. */
+typedef struct {
+  size_t struct_size;
+  Extension *extensions;
+  void *executable;
+  size_t num_outputs;
+} NumOutputsArgs;
+
+/* PJRT_Executable_OutputMemoryKinds_Args. */
+typedef struct {
+  size_t struct_size;
+  Extension *extensions;
+  void *executable;
+  size_t num_outputs;
+  const char *const *kinds;
+  const size_t *kind_sizes;
+} OutputMemoryKindsArgs;
+
+/* PJRT_TpuTopology_Extension. */
+enum { TPU_TOPOLOGY = 16, TPU_TOPOLOGY_ENTRIES = 32, CHIP_COUNT = 10 };
+typedef struct {
+  Extension base;
+  Function entries[TPU_TOPOLOGY_ENTRIES];
+} TpuTopology;
+
+/* PJRT_TpuTopology_ChipCount_Args. */
+typedef struct {
+  size_t struct_size;
+  const void *topology;
+  int32_t chip_count;
+} ChipCountArgs;
+
+static const char *const DROPPED_OPTION = "premapped_buffer_size";
+static const char *const MEMORY_KIND = "device";
+enum { MAX_OUTPUTS = 65536 };
+
+static const Api *plugin; /* the CPU plugin's own table */
+static Api api;           /* the table given out */
+static TpuTopology topology;
+static const char *memory_kinds[MAX_OUTPUTS];
+static size_t memory_kind_sizes[MAX_OUTPUTS];
+static char failure[1024];
+
+/* The CPU plugin refuses a client with an option that only libtpu knows. */
+static Error *client_create(void *args) {
+  ClientCreateArgs *create = args;
+  const Option *given = create->options;
+  const size_t num_given = create->num_options;
+  Option *kept = calloc(num_given + 1, sizeof *kept);
+  size_t num_kept = 0;
+  for (size_t i = 0; i < num_given; i++) {
+    const size_t size = strlen(DROPPED_OPTION);
+    if (given[i].name_size != size || memcmp(given[i].name, DROPPED_OPTION, size) != 0)
+      kept[num_kept++] = given[i];
+  }
+  create->options = kept;
+  create->num_options = num_kept;
+  Error *error = plugin->entries[CLIENT_CREATE](args);
+  create->options = given;
+  create->num_options = num_given;
+  free(kept);
+  return error;
+}
+
+/* The CPU plugin does not implement this; every output lies in the device's one memory. */
+static Error *output_memory_kinds(void *args) {
+  OutputMemoryKindsArgs *kinds = args;
+  NumOutputsArgs count = {sizeof count, NULL, kinds->executable, 0};
+  Error *error = plugin->entries[EXECUTABLE_NUM_OUTPUTS](&count);
+  if (error != NULL) return error;
+  kinds->num_outputs = count.num_outputs;
+  kinds->kinds = memory_kinds;
+  kinds->kind_sizes = memory_kind_sizes;
+  return NULL;
+}
+
+static Error *chip_count(void *args) {
+  ((ChipCountArgs *)args)->chip_count = 1;
+  return NULL;
+}
+
+static void open_plugin(void) {
+  void *library = dlopen(TORCHTPU_CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    snprintf(failure, sizeof failure, "cannot load XLA's CPU PJRT plugin: %s", dlerror());
+    return;
+  }
+  const Api *(*get)(void);
+  *(void **)&get = dlsym(library, "GetPjrtApi");
+  const Api *table = get == NULL ? NULL : get();
+  if (table == NULL) {
+    snprintf(failure, sizeof failure, "%s is not a PJRT plugin", TORCHTPU_CPU_PLUGIN);
+    return;
+  }
+  if (table->struct_size != sizeof api || table->version.major_version != API_MAJOR) {
+    snprintf(failure, sizeof failure,
+             "%s has PJRT API %d.%d with a table of %zu bytes, but this version needs API %d with %zu bytes",
+             TORCHTPU_CPU_PLUGIN, table->version.major_version, table->version.minor_version,
+             table->struct_size, API_MAJOR, sizeof api);
+    return;
+  }
+  plugin = table;
+  api = *table;
+  for (size_t i = 0; i < MAX_OUTPUTS; i++) {
+    memory_kinds[i] = MEMORY_KIND;
+    memory_kind_sizes[i] = strlen(MEMORY_KIND);
+  }
+  topology.base = (Extension){sizeof topology, TPU_TOPOLOGY, api.extensions};
+  topology.entries[CHIP_COUNT] = chip_count;
+  api.extensions = &topology.base;
+  api.entries[CLIENT_CREATE] = client_create;
+  api.entries[EXECUTABLE_OUTPUT_MEMORY_KINDS] = output_memory_kinds;
+}
+
+static pthread_once_t opened = PTHREAD_ONCE_INIT;
+
+EXPORT const void *GetPjrtApi(void) {
+  pthread_once(&opened, open_plugin);
+  return plugin == NULL ? NULL : &api;
+}
+
+EXPORT const char *torchtpu_shim_error(void) {
+  pthread_once(&opened, open_plugin);
+  return plugin == NULL ? failure : NULL;
+}
