@@ -1,0 +1,27 @@
+"""`tpu-matrix lint`: every mistake in the claims and the committed evidence, at once."""
+
+from __future__ import annotations
+
+from tpu_matrix.commands.workspace import Workspace, utc_now
+from tpu_matrix.errors import ExitCode
+from tpu_matrix.matrix.rules import run_rules
+from tpu_matrix.render.terminal import print_json, print_plain
+
+
+def run(workspace: Workspace, as_json: bool) -> ExitCode:
+    """Prints every finding, ordered by file and line."""
+    from tpu_matrix.evidence.store import read_file
+
+    findings = {
+        *workspace.loaded.findings,
+        *run_rules(workspace.matrix, utc_now().date()),
+        *read_file(workspace.snapshot).findings,
+    }
+    ordered = sorted(findings)
+    if as_json:
+        print_json({"findings": [finding.as_json() for finding in ordered]})
+    else:
+        print_plain(*ordered)
+        rows = sum(1 for _ in workspace.matrix.rows())
+        print_plain(f"{rows} rows, {len(ordered)} findings", to_stderr=True)
+    return ExitCode.FINDINGS if ordered else ExitCode.FINE

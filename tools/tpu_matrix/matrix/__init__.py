@@ -1,0 +1,1 @@
+"""Claims: the typed model, loading with positions, rules, identity, command and status."""

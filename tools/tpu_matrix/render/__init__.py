@@ -1,0 +1,1 @@
+"""Renderers: the same claims and evidence always give the same bytes."""
