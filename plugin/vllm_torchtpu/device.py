@@ -4,19 +4,13 @@
 importing torch_tpu, and `initialise` makes torch device "tpu" usable where a model runs.
 """
 
-import contextlib
-import functools
-import io
 import logging
-import sys
 import threading
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from vllm_torchtpu import envs, rivals
+from vllm_torchtpu import envs, rivals, silence
 from vllm_torchtpu.compile import cache
 from vllm_torchtpu.errors import TorchTpuError
 from vllm_torchtpu.virtual import overlay
@@ -31,6 +25,11 @@ _PCI_TPUS = frozenset({"0x005e", "0x0062", "0x0063", "0x006f", "0x0076"})
 _lock = threading.Lock()
 _initialised = False
 
+_VIRTUAL_WARNING = (
+    "No TPU and no other device of vLLM found: serving on the virtual TPU, which computes on this host's "
+    "CPU. It is for tests, not for speed. TORCHTPU_DEVICE=virtual chooses it without this warning."
+)
+
 
 @dataclass(frozen=True)
 class Device:
@@ -41,13 +40,26 @@ class Device:
     """Why it was chosen, for logs and messages."""
 
 
-@functools.cache
+_decision: tuple[Device | None] | None = None
+
+
 def resolve() -> Device | None:
     """Chooses the device by TORCHTPU_DEVICE; None leaves the process to another vLLM platform.
+
+    Decides once per process.
 
     Raises:
         TorchTpuError: a variable has a bad value, or a TPU is demanded and there is none.
     """
+    global _decision
+    if _decision is None:
+        if rivals.asking():  # a rival that we ask about itself asks about us: it goes first
+            return None
+        _decision = (_decide(),)
+    return _decision[0]
+
+
+def _decide() -> Device | None:
     choice = envs.load().device
     if choice == "virtual":
         return Device("virtual", "TORCHTPU_DEVICE is virtual")
@@ -55,20 +67,17 @@ def resolve() -> Device | None:
         if not has_tpu():
             raise TorchTpuError(
                 "TORCHTPU_DEVICE: found 'tpu', but this host has no TPU (no PCI device of vendor "
-                f"{_PCI_VENDOR} under /dev/vfio, no /dev/accel*); use a TPU host, or set it to virtual"
+                f"{_PCI_VENDOR} under /dev/vfio, no /dev/accel*); use a host with one, or set it to virtual"
             )
         return Device("tpu", "TORCHTPU_DEVICE is tpu")
     if (rival := rivals.active_plugin()) is not None:
-        logger.info("Platform plugin %s is active; torchtpu stands back", rival)
+        logger.info("Platform plugin %s is active, so torchtpu is not", rival)
         return None
     if has_tpu():
         return Device("tpu", "this host has a TPU")
-    if rivals.builtin_device() is not None:
+    if rivals.builtin_platform() is not None:
         return None
-    logger.warning(
-        "No TPU and no other device of vLLM found: serving on the virtual TPU, which computes on this "
-        "host's CPU. It is for tests, not for speed. TORCHTPU_DEVICE=virtual chooses it without this warning."
-    )
+    logger.warning(_VIRTUAL_WARNING)
     return Device("virtual", "this host has no TPU and vLLM has no other device")
 
 
@@ -96,6 +105,7 @@ def prepare(device: Device) -> None:
     Raises:
         TorchTpuError: the virtual TPU cannot be built, or the compilation cache cannot be used.
     """
+    silence.native_log()
     envs.export(TORCHTPU_DEVICE=device.kind)
     if device.kind == "virtual":
         overlay.export()
@@ -115,24 +125,12 @@ def initialise() -> Device:
     with _lock:
         if not _initialised:
             prepare(device)
-            with _quiet():
-                if device.kind == "virtual":
-                    overlay.install()
+            if device.kind == "virtual":
+                overlay.install()
+            with silence.startup(virtual=device.kind == "virtual"):
                 import torch_tpu._loader
 
                 torch_tpu._loader._init_device("tpu")
+            cache.forget_pickles()
             _initialised = True
     return device
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Hides what torch_tpu says at every start; shows it after all if the start fails."""
-    said = io.StringIO()
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stderr(said):
-            warnings.filterwarnings("ignore", message="<TorchTpu/Performance/TcMalloc/>")
-            yield
-    except BaseException:
-        sys.stderr.write(said.getvalue())
-        raise

@@ -149,8 +149,25 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     return Settings(**values)
 
 
+EXPORTED = {
+    "TORCHTPU_DEVICE": "the decision of `auto`, so that child processes neither decide nor warn again",
+    "TPU_LIBRARY_PATH": "the virtual TPU's library, which torch_tpu loads instead of libtpu",
+    "TPU_SKIP_MDS_QUERY": "`1` for the virtual TPU: there is no metadata server to ask",
+    "TORCH_DEVICE_BACKEND_AUTOLOAD": "`0` for the virtual TPU: child processes load torch_tpu when they need it",
+    "TORCH_TPU_TIER3_COMPILATION_CACHE_ROOT": "torch_tpu's cache directory under `VLLM_XLA_CACHE_PATH`",
+    "TORCH_TPU_TIER2_COMPILATION_CACHE": "that cache's name in shared memory",
+    "VLLM_WORKER_MULTIPROC_METHOD": "`spawn` unless it is set: torch_tpu does not survive a fork",
+    "VLLM_WORKER_MULTIPROC_METHOD": "`spawn`, unless set: torch_tpu does not survive a fork",
+    "TF_CPP_MIN_LOG_LEVEL": "`1`, unless set: XLA and torch_tpu log warnings and errors only",
+    "TORCHINDUCTOR_AUTOGRAD_CACHE": "`0`: torch's cache of compiled graphs does not see a JAX kernel change",
+}
+"""Variables of other libraries, and our own decision, that the plugin sets itself."""
+
+
 def export(**variables: str) -> None:
-    """Sets variables for this process, its libraries and its children."""
+    """Sets variables that `EXPORTED` declares for this process, its libraries and its children."""
+    if undeclared := variables.keys() - EXPORTED:
+        raise KeyError(f"envs.EXPORTED does not declare {sorted(undeclared)}")
     os.environ.update(variables)
 
 
@@ -177,6 +194,16 @@ def markdown() -> str:
         "|---|---|---|---|",
     ]
     lines += [f"| `{v.name}` | {v.allowed} | {v.default} | {v.meaning} |" for v in VARIABLES]
+    lines += [
+        "",
+        "## Set by the plugin",
+        "",
+        "For its own process and its children; nothing here needs to be exported by hand.",
+        "",
+        "| Variable | Value |",
+        "|---|---|",
+    ]
+    lines += [f"| `{name}` | {meaning} |" for name, meaning in EXPORTED.items()]
     return "\n".join(lines) + "\n"
 
 

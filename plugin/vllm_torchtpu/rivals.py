@@ -11,11 +11,14 @@ OUR_NAME = "torchtpu"
 _asking = False
 
 
+def asking() -> bool:
+    """Whether `active_plugin` is at work, which calls other plugins' code."""
+    return _asking
+
+
 def active_plugin() -> str | None:
     """The name of another out-of-tree platform plugin that is active, as vLLM would find it."""
     global _asking
-    if _asking:  # the other plugin asks its rivals too
-        return None
     allowed = envs.vllm_plugins()
     _asking = True
     try:
@@ -31,7 +34,7 @@ def active_plugin() -> str | None:
     return None
 
 
-def builtin_device() -> str | None:
+def builtin_platform() -> str | None:
     """The name of vLLM's built-in platform that is active here.
 
     Its "tpu" does not count: it is active wherever libtpu can be imported.

@@ -12,31 +12,34 @@ from pathlib import Path
 
 from vllm_torchtpu import envs
 from vllm_torchtpu.errors import TorchTpuError
-from vllm_torchtpu.virtual.build import build
+from vllm_torchtpu.virtual import build
 
 _TOO_LATE = (
-    "virtual TPU: torch_tpu has opened a TPU client in this process before; set TORCHTPU_DEVICE=virtual "
-    "and make the first use of torch device 'tpu' come after vllm's import"
+    "virtual TPU: torch device 'tpu' was used in this process before vLLM chose its device; "
+    "import vllm before the first use of the device, or start Python with TORCH_DEVICE_BACKEND_AUTOLOAD=0"
 )
-
+_REINSTALL = "install the versions of torch-tpu, libtpu and lammps-jax-pjrt-cpu that vllm-torchtpu pins"
 
 _replaced: str | None = None
 """The library that torch_tpu has loaded in this process, if it is another than the virtual TPU's."""
 
 
-def export() -> Path:
-    """Builds the library and names it to every torch_tpu imported from now on, here and in children.
+def export() -> int:
+    """Builds and loads the library, and names it to every torch_tpu that is imported from now on.
+
+    That holds for this process and its children. Returns the address of the library's PJRT table.
 
     Raises:
-        TorchTpuError: if the library cannot be built.
+        TorchTpuError: if the library cannot be built or loaded.
     """
     global _replaced
-    library = build()
+    library = build.build()
+    table = _open(library)
     before = envs.current("TPU_LIBRARY_PATH")
     if "torch_tpu" in sys.modules and before and Path(before) != library:
         _replaced = before
     envs.export(TPU_LIBRARY_PATH=str(library), TPU_SKIP_MDS_QUERY="1", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
-    return library
+    return table
 
 
 def install() -> None:
@@ -46,38 +49,35 @@ def install() -> None:
         TorchTpuError: if the library cannot be built or loaded, or the device is in use already.
     """
     global _replaced
-    table = _table(export())
+    table = export()
     if _replaced is None:
         return
-    if _client_exists():
+    from torch_tpu._internal.device import _device_ops_backend
+
+    if _device_ops_backend._is_initialized():
         raise TorchTpuError(_TOO_LATE)
     loaded = ctypes.CDLL(_replaced)
     loaded.GetPjrtApi.restype = ctypes.c_void_p
-    _copy(table, loaded.GetPjrtApi(), _replaced)
+    target = loaded.GetPjrtApi()
+    size, room = (ctypes.c_size_t.from_address(address).value for address in (table, target))
+    if size > room:
+        raise TorchTpuError(
+            f"virtual TPU: its PJRT table has {size} bytes and that of {_replaced} {room}; {_REINSTALL}"
+        )
+    ctypes.memmove(target, table, size)
     _replaced = None
 
 
-def _table(library: Path) -> int:
-    shim = ctypes.CDLL(str(library))
+def _open(library: Path) -> int:
+    """Loads the library and returns the address of its PJRT table."""
+    try:
+        shim = ctypes.CDLL(str(library))
+    except OSError as error:
+        raise TorchTpuError(
+            f"virtual TPU: cannot load {library} ({error}); delete it, and the next start builds it again"
+        ) from None
     shim.torchtpu_shim_error.restype = ctypes.c_char_p
-    problem = shim.torchtpu_shim_error()
-    if problem:
-        raise TorchTpuError(f"virtual TPU: {problem.decode()}; install this plugin's pinned dependencies again")
+    if problem := shim.torchtpu_shim_error():
+        raise TorchTpuError(f"virtual TPU: {problem.decode()}; {_REINSTALL}")
     shim.GetPjrtApi.restype = ctypes.c_void_p
     return shim.GetPjrtApi()
-
-
-def _copy(source: int, target: int, name: str) -> None:
-    size, room = (ctypes.c_size_t.from_address(table).value for table in (source, target))
-    if size > room:
-        raise TorchTpuError(
-            f"virtual TPU: {name} has a PJRT table of {room} bytes and the CPU plugin one of {size}; "
-            "install this plugin's pinned dependencies again"
-        )
-    ctypes.memmove(target, source, size)
-
-
-def _client_exists() -> bool:
-    from torch_tpu._internal.device import _device_ops_backend
-
-    return _device_ops_backend._is_initialized()

@@ -36,9 +36,13 @@ typedef Error *(*Function)(void *args);
 enum {
   API_MAJOR = 0,
   API_ENTRIES = 138,
+  EVENT_DESTROY = 5,
+  EVENT_ERROR = 7,
   CLIENT_CREATE = 10,
   EXECUTABLE_NUM_OUTPUTS = 44,
   EXECUTABLE_OUTPUT_MEMORY_KINDS = 47,
+  EVENT_CREATE = 126,
+  EVENT_SET = 127,
 };
 typedef struct {
   size_t struct_size;
@@ -52,7 +56,25 @@ typedef struct {
   Function entries[API_ENTRIES];
 } Api;
 
-/* PJRT_NamedValue: an option of the client. */
+/* PJRT_Event_Create_Args, PJRT_Event_Error_Args and PJRT_Event_Destroy_Args. */
+typedef struct {
+  size_t struct_size;
+  Extension *extensions;
+  void *event;
+} EventArgs;
+
+/* PJRT_Event_Set_Args. */
+typedef struct {
+  size_t struct_size;
+  Extension *extensions;
+  void *event;
+  int code;
+  const char *message;
+  size_t message_size;
+} EventSetArgs;
+
+/* PJRT_NamedValue: an option of the client, here with the integer member of its union. */
+enum { INT64 = 1 };
 typedef struct {
   size_t struct_size;
   Extension *extensions;
@@ -103,9 +125,10 @@ typedef struct {
   int32_t chip_count;
 } ChipCountArgs;
 
-static const char *const DROPPED_OPTION = "premapped_buffer_size";
-static const char *const MEMORY_KIND = "device";
-enum { MAX_OUTPUTS = 65536 };
+static const char DROPPED_OPTION[] = "premapped_buffer_size";
+static const char DEVICE_COUNT_OPTION[] = "cpu_device_count";
+static const char MEMORY_KIND[] = "device";
+enum { MAX_OUTPUTS = 65536, UNIMPLEMENTED = 12 };
 
 static const Api *plugin; /* the CPU plugin's own table */
 static Api api;           /* the table given out */
@@ -114,18 +137,35 @@ static const char *memory_kinds[MAX_OUTPUTS];
 static size_t memory_kind_sizes[MAX_OUTPUTS];
 static char failure[1024];
 
-/* The CPU plugin refuses a client with an option that only libtpu knows. */
+/* Makes an error that the plugin's own functions can read and free: errors are opaque, but the
+ * plugin makes one of any text out of an event that failed. */
+static Error *unimplemented(const char *message) {
+  EventArgs event = {sizeof event, NULL, NULL};
+  Error *error = plugin->entries[EVENT_CREATE](&event);
+  if (error != NULL) return error;
+  EventSetArgs set = {sizeof set, NULL, event.event, UNIMPLEMENTED, message, strlen(message)};
+  error = plugin->entries[EVENT_SET](&set);
+  if (error == NULL) error = plugin->entries[EVENT_ERROR](&event);
+  plugin->entries[EVENT_DESTROY](&event);
+  return error;
+}
+
+static int is_named(const Option *option, const char *name) {
+  return option->name_size == strlen(name) && memcmp(option->name, name, option->name_size) == 0;
+}
+
+/* Drops the option that only libtpu knows, and asks for one device instead of the plugin's four: a
+ * process has one virtual TPU. */
 static Error *client_create(void *args) {
   ClientCreateArgs *create = args;
   const Option *given = create->options;
   const size_t num_given = create->num_options;
   Option *kept = calloc(num_given + 1, sizeof *kept);
+  if (kept == NULL) return unimplemented("virtual TPU: out of memory");
   size_t num_kept = 0;
-  for (size_t i = 0; i < num_given; i++) {
-    const size_t size = strlen(DROPPED_OPTION);
-    if (given[i].name_size != size || memcmp(given[i].name, DROPPED_OPTION, size) != 0)
-      kept[num_kept++] = given[i];
-  }
+  for (size_t i = 0; i < num_given; i++)
+    if (!is_named(&given[i], DROPPED_OPTION)) kept[num_kept++] = given[i];
+  kept[num_kept++] = (Option){sizeof(Option), NULL, DEVICE_COUNT_OPTION, strlen(DEVICE_COUNT_OPTION), INT64, 1, 1};
   create->options = kept;
   create->num_options = num_kept;
   Error *error = plugin->entries[CLIENT_CREATE](args);
@@ -141,6 +181,7 @@ static Error *output_memory_kinds(void *args) {
   NumOutputsArgs count = {sizeof count, NULL, kinds->executable, 0};
   Error *error = plugin->entries[EXECUTABLE_NUM_OUTPUTS](&count);
   if (error != NULL) return error;
+  if (count.num_outputs > MAX_OUTPUTS) return unimplemented("virtual TPU: a program has more than 65536 outputs");
   kinds->num_outputs = count.num_outputs;
   kinds->kinds = memory_kinds;
   kinds->kind_sizes = memory_kind_sizes;
@@ -150,6 +191,11 @@ static Error *output_memory_kinds(void *args) {
 static Error *chip_count(void *args) {
   ((ChipCountArgs *)args)->chip_count = 1;
   return NULL;
+}
+
+static Error *no_topology(void *args) {
+  (void)args;
+  return unimplemented("virtual TPU: it has no topology beyond its one chip");
 }
 
 static void open_plugin(void) {
@@ -167,7 +213,7 @@ static void open_plugin(void) {
   }
   if (table->struct_size != sizeof api || table->version.major_version != API_MAJOR) {
     snprintf(failure, sizeof failure,
-             "%s has PJRT API %d.%d with a table of %zu bytes, but this version needs API %d with %zu bytes",
+             "%s has PJRT API %d.%d with a table of %zu bytes, this build needs API %d with %zu bytes",
              TORCHTPU_CPU_PLUGIN, table->version.major_version, table->version.minor_version,
              table->struct_size, API_MAJOR, sizeof api);
     return;
@@ -179,6 +225,7 @@ static void open_plugin(void) {
     memory_kind_sizes[i] = strlen(MEMORY_KIND);
   }
   topology.base = (Extension){sizeof topology, TPU_TOPOLOGY, api.extensions};
+  for (size_t i = 0; i < TPU_TOPOLOGY_ENTRIES; i++) topology.entries[i] = no_topology;
   topology.entries[CHIP_COUNT] = chip_count;
   api.extensions = &topology.base;
   api.entries[CLIENT_CREATE] = client_create;
