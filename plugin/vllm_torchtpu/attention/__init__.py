@@ -1,0 +1,1 @@
+"""Attention backends, one file each; vLLM finds them through the platform."""
