@@ -38,4 +38,6 @@ class RefusedRecordError(MatrixError):
 
     def __init__(self, where: object, reasons: list[str], remedy: str) -> None:
         self.reasons = reasons
-        super().__init__(where, "; ".join(reasons), remedy)
+        found = reasons[0] if len(reasons) == 1 else f"refused for {len(reasons)} reasons"
+        listed = reasons if len(reasons) > 1 else []
+        super().__init__(where, found, "\n  - ".join([remedy, *listed]))

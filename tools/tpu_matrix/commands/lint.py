@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpu_matrix.commands.workspace import Workspace, utc_now
 from tpu_matrix.errors import ExitCode
-from tpu_matrix.matrix.rules import run_rules
+from tpu_matrix.matrix.rules import Context, run_rules
 from tpu_matrix.render.terminal import print_json, print_plain
 
 
@@ -12,11 +12,9 @@ def run(workspace: Workspace, as_json: bool) -> ExitCode:
     """Prints every finding, ordered by file and line."""
     from tpu_matrix.evidence.store import read_file
 
-    findings = {
-        *workspace.loaded.findings,
-        *run_rules(workspace.matrix, utc_now().date()),
-        *read_file(workspace.snapshot).findings,
-    }
+    committed = read_file(workspace.snapshot)
+    context = Context(workspace.matrix, utc_now(), committed.records)
+    findings = {*workspace.loaded.findings, *committed.findings, *run_rules(context)}
     ordered = sorted(findings)
     if as_json:
         print_json({"findings": [finding.as_json() for finding in ordered]})

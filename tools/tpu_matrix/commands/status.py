@@ -91,5 +91,5 @@ def _row_json(row: SourcedRow, cells: Cells) -> dict[str, Any]:
 
 
 def _cell_json(cell: Cell) -> dict[str, Any]:
-    record = None if cell.record is None else cell.record.model_dump(mode="json")
+    record = None if cell.record is None else cell.record.model_dump(mode="json", by_alias=True)
     return {"status": cell.status, "reason": cell.reason, "record": record}

@@ -92,7 +92,8 @@ class Workspace:
         from tpu_matrix.evidence.store import Evidence, read_file
 
         stored, committed = self.store.read(), read_file(self.snapshot)
-        unique: dict[str, Record] = {r.id: r for r in (*committed.records, *stored.records)}
+        # By content, not by id: two versions of one run must both be seen, and the worse counts.
+        unique: dict[bytes, Record] = {r.to_line(): r for r in (*committed.records, *stored.records)}
         return Evidence(tuple(unique.values()), committed.findings + stored.findings)
 
     def warn(self, *more: object) -> ExitCode:

@@ -17,6 +17,7 @@ from tpu_matrix.matrix import suggestion
 from tpu_matrix.matrix.claims import Matrix, SourcedRow
 from tpu_matrix.matrix.model import Check
 from tpu_matrix.matrix.validation import describe
+from tpu_matrix.wording import counted
 
 CLOCK_TOLERANCE = dt.timedelta(minutes=5)
 """How far the clocks of a runner and of the reader may differ."""
@@ -134,7 +135,7 @@ def _run(row: SourcedRow, record: Record, now: dt.datetime) -> Iterator[str]:
     if detected.device_kind not in kinds:
         yield f"it ran on {detected.device_kind!r}, while {row.item.hardware} is {' or '.join(kinds)}"
     if detected.devices != row.hardware.devices:
-        yield f"it saw {detected.devices} devices, while {row.item.hardware} has {row.hardware.devices}"
+        yield f"it saw {counted(detected.devices, 'device')}, while {row.item.hardware} has {row.hardware.devices}"
 
 
 def _memory_gaps(row: SourcedRow, record: Record) -> Iterator[str]:

@@ -106,7 +106,7 @@ class Record(_Part):
 
     def to_line(self) -> bytes:
         """Returns the record as one canonical JSON line with its newline."""
-        data = self.model_dump(mode="json", exclude_none=True)
+        data = self.model_dump(mode="json", exclude_none=True, exclude={"stored_id"})
         data["started"], data["finished"] = _utc(self.started), _utc(self.finished)
         text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return f'{{"id":"{self.id}",{text[1:]}\n'.encode("ascii")

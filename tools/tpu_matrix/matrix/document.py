@@ -20,6 +20,8 @@ from tpu_matrix.matrix.finding import Finding, Location
 KeyPath = tuple[str | int, ...]
 
 _PLAIN, _QUOTED, _LIST, _MAP = "plain", "quoted", "list", "map"
+_REFUSED = object()
+"""What stands for a part that is already a finding, so that it causes no second one."""
 _OWN_TAGS = {_PLAIN, _QUOTED, _LIST, _MAP}
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
@@ -110,6 +112,8 @@ def parse(path: Path) -> tuple[Document | None, list[Finding]]:
         return None, [Finding(Location(path), "TM002", "the file is empty", "write its content")]
     builder = _Builder(path)
     data = builder.build(root)
+    if data is _REFUSED:
+        return None, builder.findings
     return Document(path, data, root, text.count("\n") + 1), builder.findings
 
 
@@ -153,15 +157,17 @@ class _Builder:
         # The composer hands out one node for an anchor and all its aliases.
         if id(node) in self._seen:
             self._add(node, "TM004", "an alias repeats this part elsewhere", "write it out there")
-            return None
+            return _REFUSED
         self._seen.add(id(node))
         if node.tag not in _OWN_TAGS:
             self._add(node, "TM004", f"the tag {node.tag} is not allowed", "remove the tag")
-            return None
+            return _REFUSED
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node)
         if isinstance(node, yaml.SequenceNode):
-            return [self.build(child) for child in node.value]
+            built = [self.build(child) for child in node.value]
+            # The place of a refused entry stays taken, or indices would point elsewhere.
+            return [None if value is _REFUSED else value for value in built]
         return _scalar(node.value, node.tag)
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
@@ -176,7 +182,9 @@ class _Builder:
                 message = f"{key!r} is already set in line {lines[key]}"
                 self._add(key_node, "TM003", message, "keep one of the two")
                 continue
-            data[key], lines[key] = self.build(value_node), line
+            value = self.build(value_node)
+            if value is not _REFUSED:
+                data[key], lines[key] = value, line
         return data
 
     def _add(self, node: yaml.Node, code: str, message: str, remedy: str) -> None:

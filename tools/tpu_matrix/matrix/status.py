@@ -18,8 +18,8 @@ from tpu_matrix.matrix.claims import Matrix, SourcedRow
 from tpu_matrix.matrix.identity import same_claim
 
 Status = Literal[
-    "pass",
     "not-applicable",
+    "pass",
     "never-run",
     "stale",
     "quarantined",
@@ -133,10 +133,10 @@ def _judged(
     if now - newest.finished > limit:
         reason = f"{newest.outcome} on {newest.day}, older than {fresh_for_days} days"
         return Cell(kind, "stale", reason, newest)
-    if newest.outcome == "skipped":
-        raise ValueError("a skipped run decides nothing")
+    # The caller leaves skipped runs out; should one come here, it reads as never run.
     if newest.outcome != "pass":
-        return Cell(kind, newest.outcome, newest.reason or _metrics_text(newest), newest)
+        status = "never-run" if newest.outcome == "skipped" else newest.outcome
+        return Cell(kind, status, newest.reason or _metrics_text(newest), newest)
     missing = gaps(row, newest)
     if missing:
         return Cell(kind, "fail", "; ".join(missing), newest)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tpu_matrix.evidence.admission import checks_of
 from tpu_matrix.evidence.record import Kind, Record
 from tpu_matrix.matrix.claims import Family, Matrix, SourcedRow
 from tpu_matrix.matrix.rules import RULES
-from tpu_matrix.matrix.status import STATUSES, Cell, matrix_cells
+from tpu_matrix.matrix.status import Cell, Status, matrix_cells, worst
 from tpu_matrix.render.markdown import code, link, page, table, text
 from tpu_matrix.wording import counted
 
@@ -52,12 +51,6 @@ def render_pages(matrix: Matrix, records: Sequence[Record]) -> dict[str, str]:
 
 
 def _overview(matrix: Matrix, cells: Cells, as_of: dt.datetime | None) -> str:
-    families = []
-    for family in matrix.families:
-        counts = Counter(cells[row.id]["hardware"].status for row in family.rows)
-        found = ", ".join(f"{counts[s]} {s}" for s in STATUSES if counts[s])
-        title = link(text(family.title), f"{family.id}.md")
-        families.append([title, str(len(family.rows)), found or "no rows"])
     tiers = [[code(tier.item.id), text(tier.item.promise), f"{tier.item.fresh_for_days} days"] for tier in matrix.tiers]
     return page(
         "# Support matrix",
@@ -65,7 +58,7 @@ def _overview(matrix: Matrix, cells: Cells, as_of: dt.datetime | None) -> str:
         _as_of(as_of),
         "## Families",
         f"{MISSING_COMBINATION} {_COLUMNS_EXPLAINED}",
-        table(["Family", "Rows", COLUMNS["hardware"]], families),
+        table(["Family", "Slice", "Rows", f"Worst {COLUMNS['hardware'].lower()}"], _roll_up(matrix, cells)),
         "## Tiers",
         table(["Tier", "Promise", "Evidence counts for"], tiers),
         "## Hardware",
@@ -73,6 +66,20 @@ def _overview(matrix: Matrix, cells: Cells, as_of: dt.datetime | None) -> str:
         "cores, one of `v6e` or `v5e` after its chips. " + MISSING_COMBINATION,
         _hardware_table(matrix),
     )
+
+
+def _roll_up(matrix: Matrix, cells: Cells) -> list[list[str]]:
+    """Returns a line for each family and slice: a worst status never spans two slices."""
+    lines = []
+    for family in matrix.families:
+        statuses: dict[str, list[Status]] = {}
+        for row in family.rows:
+            statuses.setdefault(row.item.hardware, []).append(cells[row.id]["hardware"].status)
+        title = link(text(family.title), f"{family.id}.md")
+        for slice_id in sorted(statuses):
+            found = statuses[slice_id]
+            lines.append([title, code(slice_id), str(len(found)), worst(found)])
+    return lines
 
 
 def _hardware_table(matrix: Matrix) -> str:

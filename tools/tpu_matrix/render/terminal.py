@@ -6,9 +6,10 @@ import functools
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tpu_matrix.matrix.status import Status
+if TYPE_CHECKING:
+    from tpu_matrix.matrix.status import Status
 
 _STYLES: dict[Status, str] = {
     "pass": "green",

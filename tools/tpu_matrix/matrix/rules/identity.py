@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Iterator
 
 from tpu_matrix.matrix import suggestion
-from tpu_matrix.matrix.claims import Matrix, Sourced
+from tpu_matrix.matrix.claims import Sourced
 from tpu_matrix.matrix.command import FIELD_OPTIONS, PARALLEL_OPTIONS
-from tpu_matrix.matrix.rules.registry import Problem, rule
+from tpu_matrix.matrix.rules.registry import Context, Problem, rule
 
 MOST_ROW_LINES = 15
 
 
 @rule("TM010", "An id is used twice")
-def duplicate_id(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
+def duplicate_id(context: Context) -> Iterator[Problem]:
     """Rows of all families, and the entries of each other file, have distinct ids."""
     for group in (
-        matrix.tiers,
-        matrix.generations,
-        matrix.slices,
-        matrix.features,
-        tuple(matrix.rows()),
+        context.matrix.tiers,
+        context.matrix.generations,
+        context.matrix.slices,
+        context.matrix.features,
+        tuple(context.matrix.rows()),
     ):
         yield from _duplicates(group)
 
@@ -36,12 +35,12 @@ def _duplicates(entries: Iterable[Sourced]) -> Iterator[Problem]:
 
 
 @rule("TM011", "A name refers to nothing")
-def unknown_reference(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
+def unknown_reference(context: Context) -> Iterator[Problem]:
     """Hardware, generations and features named by a claim exist."""
-    slices = {entry.item.id for entry in matrix.slices}
-    generations = {entry.item.id for entry in matrix.generations}
-    features = {entry.item.id for entry in matrix.features}
-    for row in matrix.rows():
+    slices = {entry.item.id for entry in context.matrix.slices}
+    generations = {entry.item.id for entry in context.matrix.generations}
+    features = {entry.item.id for entry in context.matrix.features}
+    for row in context.matrix.rows():
         if slices and row.item.hardware not in slices:
             remedy = suggestion.remedy(row.item.hardware, slices, "slice")
             message = f"the hardware {row.item.hardware!r} is not in hardware.yaml"
@@ -50,12 +49,12 @@ def unknown_reference(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
             if features and name not in features:
                 where = row.locate("features", index)
                 yield _unknown_feature(where, name, features)
-    for entry in matrix.slices:
+    for entry in context.matrix.slices:
         if entry.item.generation not in generations:
             remedy = suggestion.remedy(entry.item.generation, generations, "generation")
             message = f"the generation {entry.item.generation!r} is not described"
             yield Problem(entry.locate("generation"), message, remedy)
-    for entry in matrix.features:
+    for entry in context.matrix.features:
         for key in ("requires", "conflicts"):
             for index, name in enumerate(getattr(entry.item, key)):
                 if name not in features:
@@ -68,9 +67,9 @@ def _unknown_feature(where, name: str, features: set[str]) -> Problem:
 
 
 @rule("TM012", "The checkpoint tested belongs to no model, or to two")
-def checkpoint_without_model(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
+def checkpoint_without_model(context: Context) -> Iterator[Problem]:
     """A row displays the model that lists its checkpoint, and no other."""
-    for family in matrix.families:
+    for family in context.matrix.families:
         owners: dict[str, str] = {}
         for model_id, model in family.models.items():
             for index, checkpoint in enumerate(model.checkpoints):
@@ -87,9 +86,9 @@ def checkpoint_without_model(matrix: Matrix, today: dt.date) -> Iterator[Problem
 
 
 @rule("TM013", "A family file has another name than its family")
-def family_file_name(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
+def family_file_name(context: Context) -> Iterator[Problem]:
     """models/<family>.yaml holds the family of that name."""
-    for family in matrix.families:
+    for family in context.matrix.families:
         written = family.document.data.get("family")
         if isinstance(written, str) and written != family.id:
             where = family.document.locate(("family",))
@@ -98,9 +97,9 @@ def family_file_name(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
 
 
 @rule("TM014", "A row is too long")
-def row_length(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
+def row_length(context: Context) -> Iterator[Problem]:
     """A row takes at most 15 lines; what rows share belongs to the file's defaults."""
-    for row in matrix.rows():
+    for row in context.matrix.rows():
         lines = row.document.line_span(row.key_path)
         if lines > MOST_ROW_LINES:
             message = f"the row {row.slug!r} takes {lines} lines, of {MOST_ROW_LINES} allowed"
@@ -108,15 +107,15 @@ def row_length(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
 
 
 @rule("TM015", "A serve argument repeats a field")
-def repeated_option(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
+def repeated_option(context: Context) -> Iterator[Problem]:
     """What a field says is not said again, perhaps otherwise, in `serve_args`."""
     fields = {option: field for field, option in FIELD_OPTIONS.items()}
     fields |= {option: f"parallel.{key}" for key, option in PARALLEL_OPTIONS.items()}
-    for entry in matrix.features:
+    for entry in context.matrix.features:
         for argument in (*entry.item.on, *entry.item.off):
             option = argument.removeprefix("--").partition("=")[0]
             fields[option] = f"features ({entry.item.id})"
-    for row in matrix.rows():
+    for row in context.matrix.rows():
         for option in row.item.serve_args:
             if option in fields:
                 where = row.locate("serve_args", option, of_key=True)
@@ -125,15 +124,15 @@ def repeated_option(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
 
 
 @rule("TM016", "A removed row is still there")
-def living_tombstone(matrix: Matrix, today: dt.date) -> Iterator[Problem]:
+def living_tombstone(context: Context) -> Iterator[Problem]:
     """A tombstone's id is gone, and its replacement exists."""
-    for family in matrix.families:
+    for family in context.matrix.families:
         for stone in family.removed:
-            if stone.item.id in matrix.by_slug:
+            if stone.item.id in context.matrix.by_slug:
                 message = f"{stone.item.id!r} is listed as removed, but is a row"
                 yield Problem(stone.locate("id"), message, "remove one of the two")
             replacement = stone.item.replacement
-            if replacement is not None and replacement not in matrix.by_slug:
-                remedy = suggestion.remedy(replacement, matrix.by_slug, "row")
+            if replacement is not None and replacement not in context.matrix.by_slug:
+                remedy = suggestion.remedy(replacement, context.matrix.by_slug, "row")
                 message = f"the replacement {replacement!r} is not a row"
                 yield Problem(stone.locate("replacement"), message, remedy)

@@ -10,6 +10,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 
+from tpu_matrix.evidence.record import Record
 from tpu_matrix.matrix.claims import Matrix
 from tpu_matrix.matrix.finding import Finding, Location
 
@@ -23,7 +24,22 @@ class Problem:
     remedy: str
 
 
-Check = Callable[[Matrix, dt.date], Iterable[Problem]]
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """Everything that a check may look at."""
+
+    matrix: Matrix
+    now: dt.datetime
+    committed: tuple[Record, ...] = ()
+    """The records of the committed evidence snapshot."""
+
+    @property
+    def today(self) -> dt.date:
+        """The present date in UTC."""
+        return self.now.astimezone(dt.UTC).date()
+
+
+Check = Callable[[Context], Iterable[Problem]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,9 +79,9 @@ def rule(code: str, title: str) -> Callable[[Check], Check]:
     return register
 
 
-def run_rules(matrix: Matrix, today: dt.date) -> Iterator[Finding]:
+def run_rules(context: Context) -> Iterator[Finding]:
     """Yields every finding of every rule."""
     for entry in RULES.values():
         if entry.check is not None:
-            for problem in entry.check(matrix, today):
+            for problem in entry.check(context):
                 yield Finding(problem.location, entry.code, problem.message, problem.remedy)
