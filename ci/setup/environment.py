@@ -16,7 +16,11 @@ STAMP = "setup.json"
 def fingerprint(root: Path) -> str:
     """Hashes all that decides what .venv holds: the projects' declarations and this set-up."""
     digest = hashlib.sha256()
-    members = sorted(path for name in ("plugin", "kernels", "tools") for path in (root / name).glob("pyproject.toml"))
+    members = sorted(
+        path
+        for name in ("plugin", "kernels", "tools")
+        for path in (root / name).glob("pyproject.toml")
+    )
     for path in [root / "pyproject.toml", *members, *sorted((root / "ci" / "setup").glob("*.py"))]:
         digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
@@ -27,14 +31,22 @@ def is_current(root: Path, venv: Path) -> bool:
     try:
         stamp = json.loads((venv / STAMP).read_text(encoding="utf-8"))
         same = stamp["fingerprint"] == fingerprint(root) and stamp["root"] == str(root)
-        return same and set(stamp["distributions"]) <= set(distributions(venv)) and damage(venv) is None
+        return (
+            same
+            and set(stamp["distributions"]) <= set(distributions(venv))
+            and damage(venv) is None
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
 def write_stamp(root: Path, venv: Path) -> None:
     """Records that this environment is complete; last step of set-up."""
-    stamp = {"fingerprint": fingerprint(root), "root": str(root), "distributions": distributions(venv)}
+    stamp = {
+        "fingerprint": fingerprint(root),
+        "root": str(root),
+        "distributions": distributions(venv),
+    }
     partial = venv / (STAMP + ".partial")
     partial.write_text(json.dumps(stamp, indent=1), encoding="utf-8")
     partial.replace(venv / STAMP)
@@ -48,7 +60,9 @@ def remove_stamp(venv: Path) -> None:
 
 def site_packages(venv: Path) -> Path:
     """The folder that this environment's packages are in."""
-    return next(iter(sorted((venv / "lib").glob("python3.*/site-packages"))), venv / "lib" / "site-packages")
+    return next(
+        iter(sorted((venv / "lib").glob("python3.*/site-packages"))), venv / "lib" / "site-packages"
+    )
 
 
 def distributions(venv: Path) -> list[str]:
@@ -64,7 +78,12 @@ def damage(venv: Path) -> str | None:
     if not (venv / "pyvenv.cfg").is_file():
         return "pyvenv.cfg is missing"
     try:
-        subprocess.run([str(venv / "bin" / "python"), "-S", "-c", ""], check=True, capture_output=True, timeout=60)
+        subprocess.run(
+            [str(venv / "bin" / "python"), "-S", "-c", ""],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
     except (OSError, subprocess.SubprocessError):
         return "bin/python does not run"
     folder = site_packages(venv)

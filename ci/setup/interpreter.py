@@ -53,5 +53,13 @@ def base(python: str) -> str | None:
         answer = subprocess.run([python, "-c", PROBE], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    *about, path = answer.stdout.decode(errors="replace").strip().split(" ", 4) if answer.returncode == 0 else [""]
-    return path if about in [[str(major), str(minor), "cpython", "8"] for major, minor in SUPPORTED] else None
+    *about, path = (
+        answer.stdout.decode(errors="replace").strip().split(" ", 4)
+        if answer.returncode == 0
+        else [""]
+    )
+    return (
+        path
+        if about in [[str(major), str(minor), "cpython", "8"] for major, minor in SUPPORTED]
+        else None
+    )

@@ -14,7 +14,11 @@ REQUIRED_GB = 9
 
 def problems(root: Path) -> list[str]:
     """Returns every reason why this machine cannot hold the environment, as sentences."""
-    found = [platform_problem(platform.system(), platform.machine()), compiler_problem(), disk_problem(root)]
+    found = [
+        platform_problem(platform.system(), platform.machine()),
+        compiler_problem(),
+        disk_problem(root),
+    ]
     return [sentence for sentence in found if sentence]
 
 
@@ -22,7 +26,7 @@ def platform_problem(system: str, machine: str) -> str | None:
     """Says why this operating system or processor is unsupported, if it is."""
     if (system, machine) == ("Linux", "x86_64"):
         return None
-    return f"this is {system} on {machine}, torch-tpu is published for Linux on x86_64 only; use such a machine or container"
+    return f"this is {system} on {machine}, torch-tpu is published for Linux on x86_64 only; use such a machine"
 
 
 def compiler_problem() -> str | None:

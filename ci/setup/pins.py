@@ -20,7 +20,14 @@ BLOCKS = {
     "constraints": ("constraint-dependencies", ["--all-packages", "--all-groups"]),
     "build constraints": ("build-constraint-dependencies", ["--only-group", "build"]),
 }
-EXPORT = ["--no-hashes", "--no-emit-workspace", "--no-annotate", "--no-header", "--quiet", "--no-python-downloads"]
+EXPORT = [
+    "--no-hashes",
+    "--no-emit-workspace",
+    "--no-annotate",
+    "--no-header",
+    "--quiet",
+    "--no-python-downloads",
+]
 
 
 def main() -> int:
@@ -63,7 +70,9 @@ def resolve(command: str, declared: str) -> str:
                 check=False,
             )
             if answer.returncode != 0:
-                raise SetupFailureError(uv.explain(answer.stderr, "uv could not resolve the versions"))
+                raise SetupFailureError(
+                    uv.explain(answer.stderr, "uv could not resolve the versions")
+                )
             text = with_block(text, block, requirements(answer.stdout))
         return text
 
@@ -73,7 +82,10 @@ def requirements(exported: str) -> list[str]:
     lines = [re.sub(r" *\\$", "", line).strip() for line in exported.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("#", "-"))]
     names = [line.split("==")[0] for line in lines]
-    return [line if names.count(name) > 1 else line.split(";")[0].strip() for name, line in zip(names, lines)]
+    return [
+        line if names.count(name) > 1 else line.split(";")[0].strip()
+        for name, line in zip(names, lines)
+    ]
 
 
 def with_block(text: str, block: str, pins: list[str]) -> str:
@@ -88,7 +100,9 @@ def with_block(text: str, block: str, pins: list[str]) -> str:
 def pinned(text: str) -> set[str]:
     """Names of the packages that this pyproject.toml pins."""
     inside = re.search(r"# pins: constraints\n(.*?)# pins: build", text, re.DOTALL)
-    return set(re.findall(r'^  "([a-z0-9-]+)==', inside.group(1), re.MULTILINE)) if inside else set()
+    return (
+        set(re.findall(r'^  "([a-z0-9-]+)==', inside.group(1), re.MULTILINE)) if inside else set()
+    )
 
 
 if __name__ == "__main__":

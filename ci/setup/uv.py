@@ -16,7 +16,9 @@ VERSION = "0.13.9"
 MINIMUM = (0, 13)
 HEARTBEAT_S = 15
 # Of uv's lines, those that tell a person how far it is.
-PROGRESS = re.compile(r"^\s*(Resolved|Downloading|Building|Built|Prepared|Uninstalled|Installed|Bytecode compiled)\b")
+PROGRESS = re.compile(
+    r"^\s*(Resolved|Downloading|Building|Built|Prepared|Uninstalled|Installed|Bytecode compiled)\b"
+)
 DISK_FULL = "the disk became full; free some space and run the command again"
 NO_CONNECTION = re.compile(
     "error sending request|dns error|Request failed after|Connection refused|NewConnectionError|timed out"
@@ -46,7 +48,16 @@ def find_or_install(folder: Path, python: str, say) -> str:
     say(f"getting uv {VERSION} into {folder.name}")
     if folder.exists():
         shutil.rmtree(str(folder))
-    pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "2", "uv==" + VERSION]
+    pip = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--retries",
+        "2",
+        "uv==" + VERSION,
+    ]
     made = _run([python, "-m", "venv", str(folder)])
     if made.returncode == 0:
         got = _run([str(folder / "bin" / "python"), *pip])
@@ -68,7 +79,11 @@ def version(uv: str) -> tuple[int, ...] | None:
     except OSError:
         return None
     numbers = re.match(r"uv (\d+)\.(\d+)\.(\d+)", answer.stdout)
-    return tuple(int(number) for number in numbers.groups()) if numbers and answer.returncode == 0 else None
+    return (
+        tuple(int(number) for number in numbers.groups())
+        if numbers and answer.returncode == 0
+        else None
+    )
 
 
 def python(uv: str, say) -> str | None:
@@ -117,6 +132,9 @@ def run(command: list[str], cwd: Path, venv: Path, log: Path, lock_file) -> None
         except BaseException:
             process.terminate()
             raise
+    if process.returncode < 0:
+        sentence = "uv was ended by signal {} (out of memory?); run the command again to go on"
+        raise SetupFailureError(sentence.format(-process.returncode))
     if process.returncode != 0:
         raise SetupFailureError(explain("".join(lines), "uv failed, see " + str(log)))
 
@@ -174,7 +192,8 @@ def explain(output: str, otherwise: str) -> str:
         return UNREACHABLE
     said = [line.strip() for line in output.splitlines() if line.strip()]
     first = next(
-        (line for line in said if line.lower().startswith(("error", "\u00d7"))), said[-1] if said else "no output"
+        (line for line in said if line.lower().startswith(("error", "\u00d7"))),
+        said[-1] if said else "no output",
     )
     return "{} ({}); mend that and run the command again".format(otherwise, first.rstrip(".;"))
 
