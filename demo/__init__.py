@@ -1,0 +1,1 @@
+"""A real language model, served by vLLM through the plugin, in one command: ``python -m demo``."""
