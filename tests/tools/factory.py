@@ -14,7 +14,13 @@ from tpu_matrix.matrix.rules import Context, run_rules
 EXAMPLE = Path(__file__).parent / "example_matrix"
 NOW = dt.datetime(2026, 11, 30, 12, 0, tzinfo=dt.UTC)
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-VERSIONS = {"vllm": "0.33.0", "torch": "2.14.0", "torch_tpu": "0.2.0", "jax": "0.11.2", "libtpu": "0.0.52"}
+VERSIONS = {
+    "vllm": "0.33.0",
+    "torch": "2.14.0",
+    "torch_tpu": "0.2.0",
+    "jax": "0.11.2",
+    "libtpu": "0.0.52",
+}
 GOOD_METRICS = {
     "hardware": {"gsm8k.exact_match": 0.6},
     "virtual": {"demo.expected_answers": 1.0},

@@ -8,7 +8,16 @@ from tpu_matrix.errors import RefusedRecordError
 from tpu_matrix.evidence.admission import record_evidence
 from tpu_matrix.evidence.store import EvidenceStore
 from tpu_matrix.matrix.load import load
-from tests.tools.factory import COMMIT, NOW, VERSIONS, copy_example, example_matrix, example_row, record_data
+
+from tests.tools.factory import (
+    COMMIT,
+    NOW,
+    VERSIONS,
+    copy_example,
+    example_matrix,
+    example_row,
+    record_data,
+)
 
 
 def refused(tmp_path, data, matrix=None):
@@ -31,21 +40,45 @@ def test_a_true_record_of_each_kind_is_taken(kind, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "changes", "reason"),
     [
-        ("hardware", {"detected": {"device_kind": "TPU v6e", "devices": 2}}, "ran on 'TPU v6e', while v7x-2 is TPU7x"),
-        ("hardware", {"detected": {"device_kind": "TPU7x", "devices": 8}}, "saw 8 devices, while v7x-2 has 2"),
+        (
+            "hardware",
+            {"detected": {"device_kind": "TPU v6e", "devices": 2}},
+            "ran on 'TPU v6e', while v7x-2 is TPU7x",
+        ),
+        (
+            "hardware",
+            {"detected": {"device_kind": "TPU7x", "devices": 8}},
+            "saw 8 devices, while v7x-2 has 2",
+        ),
         ("hardware", {"detected": {"device_kind": "virtual", "devices": 2}}, "ran on 'virtual'"),
-        ("virtual", {"detected": {"device_kind": "TPU7x", "devices": 2}}, "a virtual run detected 'TPU7x'"),
+        (
+            "virtual",
+            {"detected": {"device_kind": "TPU7x", "devices": 2}},
+            "a virtual run detected 'TPU7x'",
+        ),
         ("hardware", {"metrics": {}}, "gsm8k.exact_match is missing"),
-        ("hardware", {"metrics": {"gsm8k.exact_match": 0.4}}, "gsm8k.exact_match is 0.4, below 0.5"),
+        (
+            "hardware",
+            {"metrics": {"gsm8k.exact_match": 0.4}},
+            "gsm8k.exact_match is 0.4, below 0.5",
+        ),
         ("virtual", {"metrics": {"gsm8k.exact_match": 1}}, "demo.expected_answers is missing"),
         ("compiles", {"metrics": {}}, "compile.hbm_bytes_per_device is missing"),
-        ("compiles", {"metrics": {"compile.hbm_bytes_per_device": 2e11}}, "needs 186.3 GiB per device, of 96 present"),
+        (
+            "compiles",
+            {"metrics": {"compile.hbm_bytes_per_device": 2e11}},
+            "needs 186.3 GiB per device, of 96 present",
+        ),
         ("hardware", {"outcome": "passed"}, "did you mean 'pass'?"),
         ("hardware", {"outcome": "untested"}, "'untested', which is not a known value; use one of"),
         ("hardware", {"outcome": "skipped"}, "'skipped' needs a reason"),
         ("hardware", {"commit": f"{COMMIT}-dirty"}, "cannot be checked out"),
         ("hardware", {"commit": "unknown"}, "cannot be checked out"),
-        ("hardware", {"checkpoint": "example/other"}, "ran example/other, while the row tests example/tiny"),
+        (
+            "hardware",
+            {"checkpoint": "example/other"},
+            "ran example/other, while the row tests example/tiny",
+        ),
         ("hardware", {"finished": (NOW + dt.timedelta(minutes=6)).isoformat()}, "in the future"),
         ("hardware", {"started": NOW.isoformat()}, "finished lies before started"),
         ("hardware", {"finished": "2026-11-30T11:00:00"}, "timezone"),
@@ -54,7 +87,11 @@ def test_a_true_record_of_each_kind_is_taken(kind, tmp_path):
         ("hardware", {"metrics": {"gsm8k.exact_match": "0.9"}}, "should be a valid number"),
         ("hardware", {"schema_version": 2}, "schema_version"),
         ("hardware", {"colour": "green"}, "unknown key 'colour'"),
-        ("hardware", {"row_id": "tinny:v7x-2:0e3800d4"}, "there is no row 'tinny'; did you mean 'tiny'?"),
+        (
+            "hardware",
+            {"row_id": "tinny:v7x-2:0e3800d4"},
+            "there is no row 'tinny'; did you mean 'tiny'?",
+        ),
         ("hardware", {"args_hash": "0" * 64}, "row_id does not end with the start of args_hash"),
     ],
 )
@@ -63,7 +100,11 @@ def test_a_record_that_proves_nothing_is_refused_with_the_reason(kind, changes, 
 
 
 def test_all_reasons_come_at_once(tmp_path):
-    changes = {"detected": {"device_kind": "TPU v5", "devices": 4}, "metrics": {}, "checkpoint": "a/b"}
+    changes = {
+        "detected": {"device_kind": "TPU v5", "devices": 4},
+        "metrics": {},
+        "checkpoint": "a/b",
+    }
     message = refused(tmp_path, record_data(example_row(), **changes))
     assert "refused for 4 reasons" in message
     assert message.count("\n  - ") == 4

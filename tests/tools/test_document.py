@@ -1,7 +1,7 @@
 """YAML in, data with positions out, and never a traceback."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tpu_matrix.matrix.document import parse
 
@@ -41,7 +41,10 @@ def test_plain_values_follow_the_core_schema_and_no_older_surprise(text, value, 
 def test_positions_point_at_values_and_keys(tmp_path):
     document, _ = parsed(tmp_path / "a.yaml", "a:\n  - b: 1\n    c: {d: 2}\n")
     assert document is not None
-    value, key = document.locate(("a", 0, "c", "d")), document.locate(("a", 0, "c", "d"), of_key=True)
+    value, key = (
+        document.locate(("a", 0, "c", "d")),
+        document.locate(("a", 0, "c", "d"), of_key=True),
+    )
     assert (value.line, value.column, key.line, key.column) == (3, 12, 3, 9)
 
 
@@ -86,11 +89,37 @@ def test_two_documents_in_one_file_are_a_finding(tmp_path):
 
 
 YAML_PIECES = st.lists(
-    st.sampled_from(["a", "b: ", "- ", "\n", "  ", "[", "]", "{", "}", "*x", "&x ", "!!t ", '"', "'", "|", ": ", "#", "<<"])
+    st.sampled_from(
+        [
+            "a",
+            "b: ",
+            "- ",
+            "\n",
+            "  ",
+            "[",
+            "]",
+            "{",
+            "}",
+            "*x",
+            "&x ",
+            "!!t ",
+            '"',
+            "'",
+            "|",
+            ": ",
+            "#",
+            "<<",
+        ]
+    )
 ).map("".join)
 
 
-@given(st.one_of(st.binary(max_size=200), YAML_PIECES.map(str.encode), st.text(max_size=100).map(str.encode)))
+@settings(deadline=None)
+@given(
+    st.one_of(
+        st.binary(max_size=200), YAML_PIECES.map(str.encode), st.text(max_size=100).map(str.encode)
+    )
+)
 def test_any_bytes_give_a_document_or_a_finding(tmp_path_factory, content):
     document, findings = parsed(tmp_path_factory.mktemp("fuzz") / "a.yaml", content)
     assert document is not None or findings

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tpu_matrix.errors import MatrixError
 from tpu_matrix.evidence.store import EvidenceStore, read_file
+
 from tests.tools.factory import example_row, record
 
 FILE = "2026-11.jsonl"
@@ -30,7 +31,9 @@ def test_a_missing_directory_is_an_empty_store(tmp_path):
 def test_concurrent_writers_lose_and_double_nothing(tmp_path):
     context = multiprocessing.get_context("fork")
     # Every number is written by two processes.
-    writers = [context.Process(target=append_many, args=(tmp_path, start, 30)) for start in (0, 15, 30, 0)]
+    writers = [
+        context.Process(target=append_many, args=(tmp_path, start, 30)) for start in (0, 15, 30, 0)
+    ]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -126,7 +129,7 @@ def test_a_failed_write_leaves_no_part_of_a_line(tmp_path, monkeypatch):
 
 def test_an_unwritable_place_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(MatrixError, match="cannot be written .*; make the directory writable"):
+    with pytest.raises(MatrixError, match=r"cannot be written .*; make the directory writable"):
         EvidenceStore(tmp_path / "file").append(numbered(0))
 
 

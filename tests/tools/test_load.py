@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tpu_matrix.errors import MatrixError
 from tpu_matrix.matrix.load import find_root, load
+
 from tests.tools.factory import EXAMPLE, copy_example, lint
 
 
@@ -50,7 +51,9 @@ def test_a_mistake_in_the_defaults_is_reported_once_at_its_place(tmp_path):
     assert (finding.code, finding.location.line, finding.location.column) == ("TM006", 9, 27)
 
 
-@pytest.mark.parametrize("content", ["[]", "3", "rows: 3", "rows: [3]", "models: []", "family: [a]"])
+@pytest.mark.parametrize(
+    "content", ["[]", "3", "rows: 3", "rows: [3]", "models: []", "family: [a]"]
+)
 def test_a_file_of_another_shape_is_findings_and_no_traceback(content, tmp_path):
     root = copy_example(tmp_path)
     (root / "models" / "llama.yaml").write_text(content)
@@ -59,12 +62,19 @@ def test_a_file_of_another_shape_is_findings_and_no_traceback(content, tmp_path)
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers(0, 9) | st.sampled_from(["tiny", "v7x-2", "nightly", "", "a b"]),
-        lambda inner: st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["id", "rows", "models", "defaults", "family", "title", "checks", "tier", "x"]),
-            inner,
-            max_size=4,
+        st.none()
+        | st.booleans()
+        | st.integers(0, 9)
+        | st.sampled_from(["tiny", "v7x-2", "nightly", "", "a b"]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["id", "rows", "models", "defaults", "family", "title", "checks", "tier", "x"]
+                ),
+                inner,
+                max_size=4,
+            )
         ),
         max_leaves=12,
     )
@@ -88,7 +98,9 @@ def test_the_nearest_matrix_upwards_is_found(tmp_path):
 
 
 def test_no_matrix_is_one_sentence(tmp_path):
-    with pytest.raises(MatrixError, match="there is no support_matrix/ here or in a directory above; .*--matrix"):
+    with pytest.raises(
+        MatrixError, match=r"there is no support_matrix/ here or in a directory above; .*--matrix"
+    ):
         find_root(None, tmp_path)
     with pytest.raises(MatrixError, match="is not a directory"):
         find_root(tmp_path / "missing")

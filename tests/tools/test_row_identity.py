@@ -4,6 +4,7 @@ import pytest
 from tpu_matrix.matrix.command import serve_argv
 from tpu_matrix.matrix.identity import ROW_ID_PATTERN
 from tpu_matrix.matrix.load import load
+
 from tests.tools.factory import copy_example, example_row
 
 
@@ -30,7 +31,9 @@ def test_a_claimed_feature_is_switched_on_and_every_other_off(tmp_path):
 
 
 def test_serve_arguments_of_every_type_are_spelled_as_vllm_reads_them(tmp_path):
-    arguments = "{seed: 3, enforce-eager: true, log-stats: false, swap-space: 0.5, reasoning-parser: qwen3}"
+    arguments = (
+        "{seed: 3, enforce-eager: true, log-stats: false, swap-space: 0.5, reasoning-parser: qwen3}"
+    )
     row = changed(tmp_path, "tier: nightly", f"tier: nightly\n    serve_args: {arguments}")
     assert row.argv[-8:] == (
         "--enforce-eager", "--no-log-stats", "--reasoning-parser", "qwen3", "--seed", "3", "--swap-space", "0.5",

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from tpu_matrix.evidence.store import read_file
-from tpu_matrix.matrix.rules import RULES, Context, run_rules
 from tpu_matrix.matrix.load import load
+from tpu_matrix.matrix.rules import RULES, Context, run_rules
+
 from tests.tools.factory import NOW, copy_example, example_row, lint, record
 
 PAGES = Path(__file__).parents[2] / "docs" / "support-matrix" / "rules"
@@ -20,7 +21,9 @@ WITHOUT_EXAMPLE = {"TM001", "TM051", "TM052"}
 CODES = sorted(RULES.keys() - WITHOUT_EXAMPLE)
 
 
-def findings_with(directory: Path, code: str, section: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], str]:
+def findings_with(
+    directory: Path, code: str, section: str, monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[str], str]:
     """Returns the findings of the example under a heading, and that section's text."""
     text = (PAGES / f"{code}.md").read_text().partition(f"## {section}\n")[2].partition("\n## ")[0]
     block = BLOCK.search(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -36,7 +37,9 @@ MatrixOption = Annotated[
 ]
 EvidenceOption = Annotated[
     Path | None,
-    typer.Option("--evidence", metavar="DIR", help="The evidence; by default evidence/ beside the claims."),
+    typer.Option(
+        "--evidence", metavar="DIR", help="The evidence; by default evidence/ beside the claims."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 RowArgument = Annotated[str, typer.Argument(metavar="ROW", help="A row's id, short or stable.")]
@@ -96,7 +99,9 @@ def record(
 
 @app.command(epilog="Example: tpu-matrix status smollm2-135m-instruct --require virtual")
 def status(
-    row: Annotated[str | None, typer.Argument(metavar="[ROW]", help="One row; all rows without it.")] = None,
+    row: Annotated[
+        str | None, typer.Argument(metavar="[ROW]", help="One row; all rows without it.")
+    ] = None,
     matrix: MatrixOption = None,
     evidence: EvidenceOption = None,
     now: Annotated[
@@ -123,7 +128,9 @@ def render(
     matrix: MatrixOption = None,
     evidence: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Evidence to add to the committed snapshot; none by default."),
+        typer.Option(
+            metavar="DIR", help="Evidence to add to the committed snapshot; none by default."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -150,10 +157,14 @@ def schema(
     raise typer.Exit(generate.schema(Workspace(matrix), check))
 
 
-def main() -> NoReturn:
-    """Runs the command line; a user's mistake ends in one sentence and an exit code."""
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs the command line; a user's mistake ends in one sentence and an exit code.
+
+    Args:
+        arguments: what follows the program's name; by default those of the process.
+    """
     try:
-        app()
+        app(arguments, prog_name="tpu-matrix")
     except MatrixError as error:
         print(f"tpu-matrix: {error}", file=sys.stderr)
         sys.exit(int(error.exit_code))

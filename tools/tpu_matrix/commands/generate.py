@@ -22,7 +22,9 @@ def render(workspace: Workspace, directory: Path | None, check: bool) -> ExitCod
     evidence = workspace.evidence() if named else read_file(workspace.snapshot)
     code = workspace.warn(*evidence.findings)
     directory = directory or workspace.docs
-    files = {directory / name: page for name, page in render_pages(matrix, evidence.records).items()}
+    files = {
+        directory / name: page for name, page in render_pages(matrix, evidence.records).items()
+    }
     left_over = [
         path
         for path in sorted(directory.rglob("*.md"))
@@ -41,7 +43,9 @@ def schema(workspace: Workspace, check: bool) -> ExitCode:
     return _write_or_compare(files, left_over, check, "tpu-matrix schema")
 
 
-def _write_or_compare(files: Mapping[Path, str], left_over: list[Path], check: bool, command: str) -> ExitCode:
+def _write_or_compare(
+    files: Mapping[Path, str], left_over: list[Path], check: bool, command: str
+) -> ExitCode:
     if not check:
         changed = set(output.write(files, left_over))
         for path in (*files, *left_over):

@@ -6,6 +6,7 @@ from tpu_matrix.commands.workspace import Workspace, utc_now
 from tpu_matrix.errors import ExitCode
 from tpu_matrix.matrix.rules import Context, run_rules
 from tpu_matrix.render.terminal import print_json, print_plain
+from tpu_matrix.wording import counted
 
 
 def run(workspace: Workspace, as_json: bool) -> ExitCode:
@@ -21,5 +22,5 @@ def run(workspace: Workspace, as_json: bool) -> ExitCode:
     else:
         print_plain(*ordered)
         rows = sum(1 for _ in workspace.matrix.rows())
-        print_plain(f"{rows} rows, {len(ordered)} findings", to_stderr=True)
+        print_plain(f"{counted(rows, 'row')}, {counted(len(ordered), 'finding')}", to_stderr=True)
     return ExitCode.FINDINGS if ordered else ExitCode.FINE

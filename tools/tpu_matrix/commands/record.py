@@ -29,7 +29,9 @@ def run(workspace: Workspace, file: Path | None, as_json: bool) -> ExitCode:
 def _read(file: Path | None) -> bytes:
     if file is None or str(file) == "-":
         if sys.stdin.isatty():
-            raise MatrixError("stdin", "there is no record", "give FILE, or pipe one JSON record in")
+            raise MatrixError(
+                "stdin", "there is no record", "give FILE, or pipe one JSON record in"
+            )
         return sys.stdin.buffer.read()
     try:
         return file.read_bytes()

@@ -50,7 +50,8 @@ def _lines(row: SourcedRow) -> list[tuple[str, str]]:
         ("features", ", ".join(claim.features) or "none"),
     ]
     lines += [
-        ("check", f"{name}: {check.metric_key} at least {check.at_least:g}") for name, check in claim.checks.items()
+        ("check", f"{name}: {check.metric_key} at least {check.at_least:g}")
+        for name, check in claim.checks.items()
     ]
     if claim.quarantine is not None:
         quarantine = claim.quarantine

@@ -12,6 +12,7 @@ from tpu_matrix.errors import ExitCode, MatrixError, UnusableMatrixError
 from tpu_matrix.matrix import suggestion
 from tpu_matrix.matrix.load import Loaded, find_root, load
 from tpu_matrix.render.terminal import print_plain
+from tpu_matrix.wording import counted
 
 if TYPE_CHECKING:
     from tpu_matrix.evidence.record import Record
@@ -68,7 +69,7 @@ class Workspace:
         """
         if self.loaded.findings:
             print_plain(*self.loaded.findings, to_stderr=True)
-            found = f"the claims have {len(self.loaded.findings)} findings"
+            found = f"the claims have {counted(len(self.loaded.findings), 'finding')}"
             raise UnusableMatrixError(self.root, found, "correct what `tpu-matrix lint` reports")
         return self.matrix
 
@@ -93,7 +94,9 @@ class Workspace:
 
         stored, committed = self.store.read(), read_file(self.snapshot)
         # By content, not by id: two versions of one run must both be seen, and the worse counts.
-        unique: dict[bytes, Record] = {r.to_line(): r for r in (*committed.records, *stored.records)}
+        unique: dict[bytes, Record] = {
+            r.to_line(): r for r in (*committed.records, *stored.records)
+        }
         return Evidence(tuple(unique.values()), committed.findings + stored.findings)
 
     def warn(self, *more: object) -> ExitCode:

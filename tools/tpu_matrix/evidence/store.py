@@ -61,7 +61,9 @@ class EvidenceStore:
                     _write(descriptor, line)
         except OSError as error:
             found = f"the evidence cannot be written ({error.strerror or error})"
-            raise MatrixError(path, found, "make the directory writable or give --evidence") from None
+            raise MatrixError(
+                path, found, "make the directory writable or give --evidence"
+            ) from None
         if present is not None and present != line.rstrip(b"\n"):
             raise RefusedRecordError(
                 path,
@@ -104,7 +106,9 @@ def read_file(path: Path) -> Evidence:
     return Evidence(tuple(records), tuple(findings))
 
 
-def _unreadable(path: Path, number: int, line: bytes, content: bytes, error: ValidationError) -> Finding:
+def _unreadable(
+    path: Path, number: int, line: bytes, content: bytes, error: ValidationError
+) -> Finding:
     where = Location(path, number)
     if content.endswith(line):
         return Finding(

@@ -124,7 +124,9 @@ def _read_text(path: Path) -> tuple[str | None, list[Finding]]:
         finding = Finding(Location(path), "TM001", "the file is missing", "create it")
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
-        finding = Finding(Location(path, line), "TM001", "the file is not UTF-8", "save it as UTF-8")
+        finding = Finding(
+            Location(path, line), "TM001", "the file is not UTF-8", "save it as UTF-8"
+        )
     except OSError as error:
         reason = error.strerror or type(error).__name__
         finding = Finding(

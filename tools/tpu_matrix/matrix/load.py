@@ -89,19 +89,28 @@ class _Reader:
         if entry is None:
             return ()
         document, content = entry
-        return tuple(Sourced(item, document, (field, index)) for index, item in enumerate(getattr(content, field)))
+        return tuple(
+            Sourced(item, document, (field, index))
+            for index, item in enumerate(getattr(content, field))
+        )
 
-    def families(self, hardware: dict[str, Hardware], features: tuple[Feature, ...]) -> tuple[Family, ...]:
+    def families(
+        self, hardware: dict[str, Hardware], features: tuple[Feature, ...]
+    ) -> tuple[Family, ...]:
         """Returns the family files in the order of their names."""
         directory = self.root / "models"
         paths = sorted(directory.glob("*.yaml"))
         if not paths:
             where = Location(directory)
-            self.findings.append(Finding(where, "TM001", "there is no family file", "add models/<family>.yaml"))
+            self.findings.append(
+                Finding(where, "TM001", "there is no family file", "add models/<family>.yaml")
+            )
         families = (self._family(path, hardware, features) for path in paths)
         return tuple(family for family in families if family is not None)
 
-    def _family(self, path: Path, hardware: dict[str, Hardware], features: tuple[Feature, ...]) -> Family | None:
+    def _family(
+        self, path: Path, hardware: dict[str, Hardware], features: tuple[Feature, ...]
+    ) -> Family | None:
         document = self._parse(path)
         if document is None:
             return None
@@ -122,7 +131,9 @@ class _Reader:
                 model = _model_of(row, models)
                 slice_ = hardware.get(row.hardware)
                 key_path = ("rows", index)
-                rows.append(SourcedRow(row, document, key_path, path.stem, title, model, slice_, features))
+                rows.append(
+                    SourcedRow(row, document, key_path, path.stem, title, model, slice_, features)
+                )
         removed = tuple(
             Sourced[Tombstone](item, document, ("removed", index))
             for index, item in enumerate(frame.removed if frame is not None else ())
@@ -151,7 +162,9 @@ class _Reader:
             return {}
         return dict(raw)
 
-    def _row(self, document: Document, index: int, raw: dict[str, Any], defaults: dict[str, Any]) -> Row | None:
+    def _row(
+        self, document: Document, index: int, raw: dict[str, Any], defaults: dict[str, Any]
+    ) -> Row | None:
         def locate(key_path: KeyPath, of_key: bool) -> Location:
             return document.locate(("rows", index, *key_path), of_key=of_key)
 
@@ -166,7 +179,9 @@ class _Reader:
         self.findings += findings
         return document
 
-    def _validated[M: BaseModel](self, document: Document, model: type[M], data: Any = None) -> M | None:
+    def _validated[M: BaseModel](
+        self, document: Document, model: type[M], data: Any = None
+    ) -> M | None:
         def locate(key_path: KeyPath, of_key: bool) -> Location:
             return document.locate(key_path, of_key=of_key)
 

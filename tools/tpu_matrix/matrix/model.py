@@ -15,13 +15,17 @@ SLUG_PATTERN = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 
 Slug = Annotated[str, StringConstraints(pattern=f"^{SLUG_PATTERN.pattern}$", max_length=80)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Checkpoint = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$", max_length=200)]
+Checkpoint = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$", max_length=200)
+]
 Link = Annotated[str, StringConstraints(pattern=r"^https://\S+$")]
 Count = Annotated[int, Field(ge=1)]
 MetricName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 
 Tier = Literal["per-pr", "nightly", "component", "recipe"]
-Dtype = Literal["float32", "bfloat16", "float16", "fp8_e4m3", "fp8_e5m2", "int8", "int4", "mxfp4", "nvfp4"]
+Dtype = Literal[
+    "float32", "bfloat16", "float16", "fp8_e4m3", "fp8_e5m2", "int8", "int4", "mxfp4", "nvfp4"
+]
 ComputeDtype = Literal["auto", "float32", "bfloat16", "float16"]
 KvCacheDtype = Literal["auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2"]
 CheckName = Literal["accuracy", "throughput", "virtual"]
@@ -54,7 +58,9 @@ class Generation(Claim):
 
     id: Slug
     title: Text
-    device_kinds: tuple[Text, ...] = Field(min_length=1, description="The names by which the runtime reports a device.")
+    device_kinds: tuple[Text, ...] = Field(
+        min_length=1, description="The names by which the runtime reports a device."
+    )
     cores_per_chip: Count
     devices_per_chip: Count = Field(
         description="Devices the runtime shows; one where a chip's cores work as one device."

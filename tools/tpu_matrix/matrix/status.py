@@ -67,7 +67,11 @@ def cell_status(
     """
     own = [r for r in records if r.kind == kind and same_claim(r.row_id, row.id)]
     quarantine = row.item.quarantine
-    if kind == "hardware" and quarantine is not None and now.astimezone(dt.UTC).date() <= quarantine.until:
+    if (
+        kind == "hardware"
+        and quarantine is not None
+        and now.astimezone(dt.UTC).date() <= quarantine.until
+    ):
         reason = f"until {quarantine.until} by {quarantine.owner}: {quarantine.reason}"
         return Cell(kind, "quarantined", reason, _latest(own))
     if not own:
@@ -89,20 +93,26 @@ def row_cells(
     return {kind: cell_status(row, kind, records, now, fresh_for_days) for kind in KINDS}
 
 
-def matrix_cells(matrix: Matrix, records: Iterable[Record], now: dt.datetime) -> dict[str, dict[Kind, Cell]]:
+def matrix_cells(
+    matrix: Matrix, records: Iterable[Record], now: dt.datetime
+) -> dict[str, dict[Kind, Cell]]:
     """Returns the cells of all rows, by stable id and kind."""
     by_slug: dict[str, list[Record]] = {}
     for record in records:
         by_slug.setdefault(record.row_id.partition(":")[0], []).append(record)
     return {
-        row.id: row_cells(row, by_slug.get(row.slug, ()), now, matrix.fresh_for_days.get(row.item.tier))
+        row.id: row_cells(
+            row, by_slug.get(row.slug, ()), now, matrix.fresh_for_days.get(row.item.tier)
+        )
         for row in matrix.rows()
     }
 
 
 def worst(statuses: Iterable[Status]) -> Status:
     """Returns the worst of some statuses on the same hardware; of none, `never-run`."""
-    return STATUSES[max((STATUSES.index(status) for status in statuses), default=STATUSES.index("never-run"))]
+    return STATUSES[
+        max((STATUSES.index(status) for status in statuses), default=STATUSES.index("never-run"))
+    ]
 
 
 def _without_evidence(row: SourcedRow, kind: Kind) -> Cell:
@@ -111,7 +121,9 @@ def _without_evidence(row: SourcedRow, kind: Kind) -> Cell:
     return Cell(kind, "never-run", "no run is recorded")
 
 
-def _why_nothing_ran(row: SourcedRow, current: Sequence[Record], counted: Sequence[Record], now: dt.datetime) -> str:
+def _why_nothing_ran(
+    row: SourcedRow, current: Sequence[Record], counted: Sequence[Record], now: dt.datetime
+) -> str:
     if counted:
         return f"skipped: {_newest(counted).reason}"
     newest = _newest(current)
@@ -141,18 +153,25 @@ def _judged(
     if missing:
         return Cell(kind, "fail", "; ".join(missing), newest)
     fresh = [r for r in ran if now - r.finished <= limit]
-    failures = [r for r in fresh if _contradicts(r, newest)]
+    failures = [r for r in fresh if _contradicts(row, r, newest)]
     if failures:
-        reason = f"{len(failures)} failed at the same commit, the last by {_newest(failures).outcome}"
+        reason = (
+            f"{len(failures)} failed at the same commit, the last by {_newest(failures).outcome}"
+        )
         return Cell(kind, "flaky", reason, newest)
     return Cell(kind, "pass", _metrics_text(newest), newest)
 
 
-def _contradicts(record: Record, passed: Record) -> bool:
+def _contradicts(row: SourcedRow, record: Record, passed: Record) -> bool:
     # A dirty or unknown tree may have changed between two runs, so it proves nothing.
-    if passed.commit == UNKNOWN_COMMIT or passed.commit.endswith("-dirty"):
+    if (
+        passed.commit == UNKNOWN_COMMIT
+        or passed.commit.endswith("-dirty")
+        or record.commit != passed.commit
+    ):
         return False
-    return record.commit == passed.commit and record.outcome in ("fail", "oom", "timeout")
+    failed = record.outcome in ("fail", "oom", "timeout")
+    return failed or (record.outcome == "pass" and bool(gaps(row, record)))
 
 
 def _metrics_text(record: Record) -> str:

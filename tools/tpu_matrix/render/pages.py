@@ -15,7 +15,8 @@ from tpu_matrix.render.markdown import code, link, page, table, text
 from tpu_matrix.wording import counted
 
 MISSING_COMBINATION = (
-    "A combination that is not listed here is **not validated in that way; it is not known to be broken**."
+    "A combination that is not listed here is "
+    "**not validated in that way; it is not known to be broken**."
 )
 """The words that stand above every table."""
 
@@ -51,14 +52,22 @@ def render_pages(matrix: Matrix, records: Sequence[Record]) -> dict[str, str]:
 
 
 def _overview(matrix: Matrix, cells: Cells, as_of: dt.datetime | None) -> str:
-    tiers = [[code(tier.item.id), text(tier.item.promise), f"{tier.item.fresh_for_days} days"] for tier in matrix.tiers]
+    tiers = [
+        [code(tier.item.id), text(tier.item.promise), f"{tier.item.fresh_for_days} days"]
+        for tier in matrix.tiers
+    ]
     return page(
         "# Support matrix",
-        "What is claimed, and what runs have shown; " + link("how to read and change it", "guide.md") + ".",
+        "What is claimed, and what runs have shown; "
+        + link("how to read and change it", "guide.md")
+        + ".",
         _as_of(as_of),
         "## Families",
         f"{MISSING_COMBINATION} {_COLUMNS_EXPLAINED}",
-        table(["Family", "Slice", "Rows", f"Worst {COLUMNS['hardware'].lower()}"], _roll_up(matrix, cells)),
+        table(
+            ["Family", "Slice", "Rows", f"Worst {COLUMNS['hardware'].lower()}"],
+            _roll_up(matrix, cells),
+        ),
         "## Tiers",
         table(["Tier", "Promise", "Evidence counts for"], tiers),
         "## Hardware",
@@ -186,13 +195,16 @@ def _evidence(row: SourcedRow, cell: Cell) -> str:
     line = f"{COLUMNS[cell.kind]}: **{cell.status}**, {text(cell.reason)}."
     record = cell.record
     thresholds = [
-        f"{text(check.metric_key)} at least {check.at_least:g}" for check in checks_of(row, cell.kind).values()
+        f"{text(check.metric_key)} at least {check.at_least:g}"
+        for check in checks_of(row, cell.kind).values()
     ]
     if thresholds:
         line += f" To pass: {', '.join(thresholds)}."
     if record is None:
         return line
-    versions = ", ".join(f"{name} {text(value)}" for name, value in record.versions.model_dump().items())
+    versions = ", ".join(
+        f"{name} {text(value)}" for name, value in record.versions.model_dump().items()
+    )
     log = link("log", record.log) if record.log.startswith("https://") else code(record.log)
     return (
         f"{line} Run of {record.day} at commit {code(record.commit)} on "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -28,17 +27,17 @@ _STYLES: dict[Status, str] = {
 _WIDTH_WITHOUT_TERMINAL = 1000
 
 
-@functools.cache
-def _console(to_stderr: bool) -> Any:
+def _console() -> Any:
     # rich costs 40 ms to import, which `--json` does not need to pay.
     from rich.console import Console
 
-    stream = sys.stderr if to_stderr else sys.stdout
-    width = None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    width = None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
+    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
 
 
-def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], status_from: int = 99) -> None:
+def print_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], status_from: int = 99
+) -> None:
     """Prints a table; columns from `status_from` on hold statuses and are coloured."""
     from rich.table import Table
     from rich.text import Text
@@ -53,14 +52,14 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], status_fro
                 for index, cell in enumerate(row)
             )
         )
-    _console(False).print(table)
+    _console().print(table)
 
 
 def print_line(*parts: tuple[str, str] | str) -> None:
     """Prints one line of parts, each plain or with a style, never wrapped."""
     from rich.text import Text
 
-    _console(False).print(Text.assemble(*parts), soft_wrap=True)
+    _console().print(Text.assemble(*parts), soft_wrap=True)
 
 
 def print_plain(*lines: object, to_stderr: bool = False) -> None:

@@ -30,7 +30,9 @@ def evidence_from_the_future(context: Context) -> Iterator[Problem]:
     for record in context.committed:
         if record.finished > context.now + CLOCK_TOLERANCE:
             message = f"a run of {record.row_id} finished at {record.finished.isoformat()}"
-            yield Problem(_snapshot(context), message, "remove the record and mend its producer's clock")
+            yield Problem(
+                _snapshot(context), message, "remove the record and mend its producer's clock"
+            )
 
 
 def _snapshot(context: Context) -> Location:

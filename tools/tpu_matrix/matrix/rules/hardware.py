@@ -68,5 +68,7 @@ def recommended_without_ci(context: Context) -> Iterator[Problem]:
     continuous = {entry.item.id for entry in context.matrix.generations if entry.item.continuous_ci}
     for entry in context.matrix.slices:
         if entry.item.status == "recommended" and entry.item.generation not in continuous:
-            message = f"{entry.item.id} is recommended, but {entry.item.generation} has no continuous CI"
+            message = (
+                f"{entry.item.id} is recommended, but {entry.item.generation} has no continuous CI"
+            )
             yield Problem(entry.locate("status"), message, "make it experimental")

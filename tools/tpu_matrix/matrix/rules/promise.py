@@ -27,7 +27,9 @@ def threshold_of_zero(context: Context) -> Iterator[Problem]:
         for name, check in row.item.checks.items():
             if check.at_least <= 0:
                 message = f"{name} passes at {check.at_least:g}, which every run reaches"
-                yield Problem(row.locate("checks", name, "at_least"), message, "use a measured value above 0")
+                yield Problem(
+                    row.locate("checks", name, "at_least"), message, "use a measured value above 0"
+                )
 
 
 @rule("TM032", "A quarantine has expired")
