@@ -121,7 +121,9 @@ def initialise() -> Device:
     global _initialised
     device = resolve()
     if device is None:
-        raise TorchTpuError("device: another vLLM platform is active; set TORCHTPU_DEVICE=virtual or tpu to use ours")
+        raise TorchTpuError(
+            "device: another vLLM platform is active; set TORCHTPU_DEVICE=virtual or tpu to use ours"
+        )
     with _lock:
         if not _initialised:
             prepare(device)
@@ -131,6 +133,23 @@ def initialise() -> Device:
                 import torch_tpu._loader
 
                 torch_tpu._loader._init_device("tpu")
-            cache.forget_pickles()
+                cache.forget_pickles()
+                if device.kind == "virtual":
+                    _open_virtual()
             _initialised = True
     return device
+
+
+def _open_virtual() -> None:
+    """Uses the device once: what is wrong shows now, and torch_tpu's remarks come while they are silenced.
+
+    A TPU is not opened here: its client must come after the process group is set up.
+    """
+    import torch
+
+    try:
+        torch.empty(1, device="tpu").cpu()
+    except RuntimeError as error:
+        raise TorchTpuError(
+            f"virtual TPU: it does not open ({error}); see the log lines above"
+        ) from error

@@ -52,9 +52,13 @@ def configure(kind: str) -> Path | None:
         raise_all([problem for path in (top, top / kind, directory) for problem in _problems(path)])
         name = _shared_memory_name(directory)
     except OSError as error:
-        raise TorchTpuError(f"{VARIABLE}: cannot write {directory} ({error.strerror}); {_REMEDY}") from None
+        raise TorchTpuError(
+            f"{VARIABLE}: cannot write {directory} ({error.strerror}); {_REMEDY}"
+        ) from None
     if _SHARED_MEMORY.exists() and _problems(_SHARED_MEMORY):
-        logger.warning("No executables are kept between starts: another user owns %s", _SHARED_MEMORY)
+        logger.warning(
+            "No executables are kept between starts: another user owns %s", _SHARED_MEMORY
+        )
         return None
     envs.export(**{_ROOT: str(directory), _SHARED_NAME: name})
     return directory
@@ -80,9 +84,13 @@ def _versions(kind: str) -> str:
 def _problems(path: Path) -> list[str]:
     found = path.stat()
     if found.st_uid != os.geteuid():
-        return [f"{VARIABLE}: {path} belongs to user {found.st_uid}, not to you ({os.geteuid()}); {_REMEDY}"]
+        return [
+            f"{VARIABLE}: {path} belongs to user {found.st_uid}, not to you ({os.geteuid()}); {_REMEDY}"
+        ]
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return [f"{VARIABLE}: others can write {path}, which holds machine code; run chmod go-w {path}"]
+        return [
+            f"{VARIABLE}: others can write {path}, which holds machine code; run chmod go-w {path}"
+        ]
     return []
 
 

@@ -79,7 +79,17 @@ def build() -> Path:
         library.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".build-", dir=library.parent) as scratch:
             built = Path(scratch) / library.name
-            _compile([*command, *FLAGS, f'-DTORCHTPU_CPU_PLUGIN="{plugin}"', str(SOURCE), "-o", str(built), *LIBRARIES])
+            _compile(
+                [
+                    *command,
+                    *FLAGS,
+                    f'-DTORCHTPU_CPU_PLUGIN="{plugin}"',
+                    str(SOURCE),
+                    "-o",
+                    str(built),
+                    *LIBRARIES,
+                ]
+            )
             os.replace(built, library)
     except OSError as error:
         raise TorchTpuError(
@@ -92,7 +102,9 @@ def build() -> Path:
 def _compile(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
+        first = next(
+            (line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()
+        )
         raise TorchTpuError(
             f"virtual TPU: {command[0]} failed with status {done.returncode} ({first}); "
             "mend the compiler or name another one in CC"

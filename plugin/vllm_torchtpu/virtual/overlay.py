@@ -6,6 +6,7 @@ the address of libtpu's PJRT table already; the table is a writable static struc
 TPU's entries are copied over it before the first use of the device.
 """
 
+import contextlib
 import ctypes
 import sys
 from pathlib import Path
@@ -15,10 +16,15 @@ from vllm_torchtpu.errors import TorchTpuError
 from vllm_torchtpu.virtual import build
 
 _TOO_LATE = (
-    "virtual TPU: torch device 'tpu' was used in this process before vLLM chose its device; "
-    "import vllm before the first use of the device, or start Python with TORCH_DEVICE_BACKEND_AUTOLOAD=0"
+    "virtual TPU: torch device 'tpu' was in use in this process before vLLM chose its device; "
+    "import vllm before the device's first use, or use the device in a process of its own"
 )
-_REINSTALL = "install the versions of torch-tpu, libtpu and lammps-jax-pjrt-cpu that vllm-torchtpu pins"
+_REINSTALL = (
+    "install the versions of torch-tpu, libtpu and lammps-jax-pjrt-cpu that vllm-torchtpu pins"
+)
+
+# libtpu opens it when it begins, and keeps it open to its end.
+_LIBTPU_LOCK = "libtpu_lockfile"
 
 _replaced: str | None = None
 """The library that torch_tpu has loaded in this process, if it is another than the virtual TPU's."""
@@ -38,7 +44,9 @@ def export() -> int:
     before = envs.current("TPU_LIBRARY_PATH")
     if "torch_tpu" in sys.modules and before and Path(before) != library:
         _replaced = before
-    envs.export(TPU_LIBRARY_PATH=str(library), TPU_SKIP_MDS_QUERY="1", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    envs.export(
+        TPU_LIBRARY_PATH=str(library), TPU_SKIP_MDS_QUERY="1", TORCH_DEVICE_BACKEND_AUTOLOAD="0"
+    )
     return table
 
 
@@ -52,9 +60,7 @@ def install() -> None:
     table = export()
     if _replaced is None:
         return
-    from torch_tpu._internal.device import _device_ops_backend
-
-    if _device_ops_backend._is_initialized():
+    if _in_use():
         raise TorchTpuError(_TOO_LATE)
     loaded = ctypes.CDLL(_replaced)
     loaded.GetPjrtApi.restype = ctypes.c_void_p
@@ -66,6 +72,21 @@ def install() -> None:
         )
     ctypes.memmove(target, table, size)
     _replaced = None
+
+
+def _in_use() -> bool:
+    """Whether torch_tpu has opened a client, or libtpu has begun and failed: there is no way back."""
+    from torch_tpu._internal.device import _device_ops_backend
+
+    return _device_ops_backend._is_initialized() or _LIBTPU_LOCK in _open_files()
+
+
+def _open_files() -> set[str]:
+    files = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            files.add(descriptor.readlink().name)
+    return files
 
 
 def _open(library: Path) -> int:
