@@ -3,8 +3,10 @@
 Sentences read `<where>: <what was found>; <what to do>`.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 
 class TorchTpuError(RuntimeError):
@@ -29,3 +31,25 @@ def exit_with_sentence() -> Iterator[None]:
         yield
     except TorchTpuError as error:
         raise SystemExit(str(error)) from None
+
+
+def show_sentences() -> None:
+    """Lets an uncaught `TorchTpuError` end the program with its sentence and no traceback.
+
+    Where vLLM builds its configuration, `vllm serve` and a script that makes an `LLM` have no
+    handler of their own. Every other exception is shown as before.
+    """
+    if getattr(sys.excepthook, "_shows_sentences", False):
+        return
+    previous = sys.excepthook
+
+    def hook(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, TorchTpuError):
+            print(error, file=sys.stderr)
+        else:
+            previous(kind, error, traceback)
+
+    hook._shows_sentences = True  # type: ignore[attr-defined]
+    sys.excepthook = hook

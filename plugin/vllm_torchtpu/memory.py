@@ -65,10 +65,17 @@ class Budget:
 
     def __str__(self) -> str:
         return (
-            f"{self.total / _GIB:.2f} GiB, of which {self.usable / _GIB:.2f} may be used: weights "
-            f"{self.weights / _GIB:.2f}, activations {self.activations / _GIB:.2f}, KV cache "
-            f"{self.kv_cache / _GIB:.2f}"
+            f"{size(self.total)}, of which {size(self.usable)} may be used: weights "
+            f"{size(self.weights)}, activations {size(self.activations)}, KV cache "
+            f"{size(max(self.kv_cache, 0))}"
         )
+
+
+def size(count: int) -> str:
+    """Writes a number of bytes for people."""
+    if count >= _GIB:
+        return f"{count / _GIB:.2f} GiB"
+    return f"{count / (1 << 20):.2f} MiB"
 
 
 def kv_cache_bytes(budget: Budget, requested: int | None) -> int:
@@ -86,21 +93,21 @@ def kv_cache_bytes(budget: Budget, requested: int | None) -> int:
             raise TorchTpuError(
                 f"memory: the device has {budget}; raise --gpu-memory-utilization, lower "
                 "--max-num-batched-tokens or --max-num-seqs, or use a smaller model"
-                + _virtual_advice()
+                + virtual_advice()
             )
         return budget.kv_cache
     needed = budget.weights + budget.activations + requested
     if needed > budget.total:
         raise TorchTpuError(
-            f"--kv-cache-memory-bytes: found {requested} ({requested / _GIB:.2f} GiB), which with "
-            f"weights ({budget.weights / _GIB:.2f}) and activations "
-            f"({budget.activations / _GIB:.2f}) needs {needed / _GIB:.2f} GiB of "
-            f"{budget.total / _GIB:.2f}; lower it" + _virtual_advice()
+            f"--kv-cache-memory-bytes: found {requested} ({size(requested)}), which with weights "
+            f"({size(budget.weights)}) and activations ({size(budget.activations)}) needs "
+            f"{size(needed)} of the device's {size(budget.total)}; lower it" + virtual_advice()
         )
     return requested
 
 
-def _virtual_advice() -> str:
+def virtual_advice() -> str:
+    """Returns what more a user of the virtual TPU can do, as the end of a sentence."""
     found = device.resolve()
     if found is None or found.kind != "virtual":
         return ""

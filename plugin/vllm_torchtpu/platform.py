@@ -12,7 +12,7 @@ from vllm.logger import init_logger
 from vllm.platforms.interface import Platform, PlatformEnum
 
 from vllm_torchtpu import device, envs, memory
-from vllm_torchtpu.errors import TorchTpuError
+from vllm_torchtpu.errors import TorchTpuError, show_sentences
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
@@ -38,6 +38,7 @@ class TorchTpuPlatform(Platform):
 
     def __init__(self) -> None:
         super().__init__()
+        show_sentences()
         # vLLM's configuration names the device long before a worker makes it usable.
         torch.utils.rename_privateuse1_backend(self.device_type)
 
@@ -142,9 +143,11 @@ class TorchTpuPlatform(Platform):
         """
         from vllm.config import CompilationMode, CUDAGraphMode
 
+        from vllm_torchtpu.fit import refuse_what_cannot_fit
         from vllm_torchtpu.support import refuse_unsupported
 
         refuse_unsupported(vllm_config)
+        refuse_what_cannot_fit(vllm_config)
         vllm_config.parallel_config.worker_cls = "vllm_torchtpu.worker.TorchTpuWorker"
         if envs.current("VLLM_WORKER_MULTIPROC_METHOD") is None:
             envs.export(VLLM_WORKER_MULTIPROC_METHOD="spawn")

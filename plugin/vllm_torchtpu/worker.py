@@ -10,7 +10,7 @@ from vllm.v1.worker.gpu_worker import Worker, init_worker_distributed_environmen
 from vllm.v1.worker.worker_base import CompilationTimes
 
 from vllm_torchtpu import device, memory
-from vllm_torchtpu.activation import activation_bytes
+from vllm_torchtpu.fit import activation_bytes
 
 logger = init_logger("vllm.torchtpu.worker")
 

@@ -2,14 +2,17 @@
 
 from vllm.logger import init_logger
 
-from vllm_torchtpu.compile.counter import compilation_count
+from vllm_torchtpu.compile.counter import executable_count
 from vllm_torchtpu.errors import TorchTpuError
 
 logger = init_logger("vllm.torchtpu.guard")
 
 
 class CompileGuard:
-    """Compares the process's compilation count before and after each step."""
+    """Compares the number of executables the process has asked for before and after each step.
+
+    One read from the persistent cache counts too: its shape was missing from the warm-up.
+    """
 
     def __init__(self, action: str) -> None:
         """Takes `action`: "warn" logs each shape once, "raise" raises."""
@@ -19,7 +22,7 @@ class CompileGuard:
 
     def arm(self) -> None:
         """Ends the warm-up: from now on the count must not rise."""
-        self._expected = compilation_count()
+        self._expected = executable_count()
 
     def check(self, shape: str) -> None:
         """Reports compilations since the last call; `shape` describes the step just run.
@@ -29,13 +32,13 @@ class CompileGuard:
         """
         if self._expected is None:
             return
-        count = compilation_count()
+        count = executable_count()
         new, self._expected = count - self._expected, count
         if new == 0:
             return
         sentence = (
-            f"compile guard: {new} graph(s) compiled after warm-up by a step of {shape}; report it, "
-            "since every shape should have been compiled at start-up"
+            f"compile guard: {new} new graph(s) after warm-up, asked for by a step of {shape}; "
+            "report it, since start-up should have compiled every shape"
         )
         if self._action == "raise":
             raise TorchTpuError(sentence)

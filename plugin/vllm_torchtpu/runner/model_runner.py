@@ -51,6 +51,7 @@ class TorchTpuModelRunner(GPUModelRunner):
         self._sample_on_device = self._compiled_sampler()
         self._hidden_states: torch.Tensor | None = None
         self._skip_guards = False
+        self._step_shape = "no tokens"
 
     def _compiled_sampler(self) -> Any:
         from vllm_torchtpu.ops.sampling import sample_tokens
@@ -115,6 +116,7 @@ class TorchTpuModelRunner(GPUModelRunner):
         padded = BatchDescriptor(
             num_tokens=self.token_buckets.fit(num_tokens), num_reqs=self.max_num_reqs
         )
+        self._step_shape = f"{num_tokens} tokens of {num_reqs} requests (bucket {padded.num_tokens})"
         return CUDAGraphMode.FULL, padded, False, None, None
 
     def _prepare_inputs(
@@ -162,6 +164,7 @@ class TorchTpuModelRunner(GPUModelRunner):
         with self.timer.host():
             output = super().sample_tokens(grammar_output)
         self.timer.finish_step()
+        self.guard.check(self._step_shape)
         return output
 
     def _sample(self, logits: torch.Tensor | None, spec_decode_metadata: Any) -> SamplerOutput:
