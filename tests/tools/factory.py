@@ -1,6 +1,7 @@
 """A small matrix to break, and records that fit it."""
 
 import datetime as dt
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,4 @@ def record_data(row: SourcedRow, kind: str = "hardware", **changes: Any) -> dict
 
 def record(row: SourcedRow, kind: str = "hardware", **changes: Any) -> Record:
     """Returns the record of `record_data`."""
-    import json
-
     return Record.model_validate_json(json.dumps(record_data(row, kind, **changes)))

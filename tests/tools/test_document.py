@@ -123,3 +123,19 @@ YAML_PIECES = st.lists(
 def test_any_bytes_give_a_document_or_a_finding(tmp_path_factory, content):
     document, findings = parsed(tmp_path_factory.mktemp("fuzz") / "a.yaml", content)
     assert document is not None or findings
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
+    document, findings = parsed(tmp_path / "a.yaml", b"\xef\xbb\xbfkey: 1\n")
+    assert findings == []
+    assert document is not None
+    assert document.data == {"key": 1}
+
+
+@pytest.mark.parametrize(
+    "text", ["a: \x00\n", "a: \x07\n", "a: b: c\n", "\ta: 1\n", "a: 'x\n", "- a\nb: 1\n"]
+)
+def test_what_is_not_yaml_is_one_finding(text, tmp_path):
+    document, findings = parsed(tmp_path / "a.yaml", text)
+    assert document is None
+    assert [finding.code for finding in findings] == ["TM002"]

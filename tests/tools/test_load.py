@@ -104,3 +104,16 @@ def test_no_matrix_is_one_sentence(tmp_path):
         find_root(None, tmp_path)
     with pytest.raises(MatrixError, match="is not a directory"):
         find_root(tmp_path / "missing")
+
+
+def test_a_mistake_that_a_row_inherits_is_reported_once_where_it_is_written(tmp_path):
+    root = copy_example(tmp_path)
+    edit(root, "rows:", "defaults: {features: [prefix-cashing]}\nrows:")
+    [finding] = lint(root)
+    assert (finding.code, finding.location.line, finding.location.column) == ("TM011", 9, 23)
+
+
+def test_a_family_whose_head_is_broken_does_not_blame_its_rows(tmp_path):
+    root = copy_example(tmp_path)
+    edit(root, "title: Llama\n", "")
+    assert [finding.code for finding in lint(root)] == ["TM007"]

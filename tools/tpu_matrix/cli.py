@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +39,11 @@ MatrixOption = Annotated[
 EvidenceOption = Annotated[
     Path | None,
     typer.Option(
-        "--evidence", metavar="DIR", help="The evidence; by default evidence/ beside the claims."
+        "--evidence",
+        metavar="DIR",
+        exists=True,
+        file_okay=False,
+        help="The evidence; by default evidence/ beside the claims.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
@@ -84,10 +89,17 @@ def show(row: RowArgument, matrix: MatrixOption = None, json: JsonOption = False
 def record(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="One record as JSON; stdin without it."),
+        typer.Argument(metavar="FILE", help="One record as JSON; stdin without it."),
     ] = None,
     matrix: MatrixOption = None,
-    evidence: EvidenceOption = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            file_okay=False,
+            help="Where to add it; by default evidence/ beside the claims.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Add one run to the evidence, or say every reason why it proves nothing."""
@@ -100,7 +112,7 @@ def record(
 @app.command(epilog="Example: tpu-matrix status smollm2-135m-instruct --require virtual")
 def status(
     row: Annotated[
-        str | None, typer.Argument(metavar="[ROW]", help="One row; all rows without it.")
+        str | None, typer.Argument(metavar="ROW", help="One row; all rows without it.")
     ] = None,
     matrix: MatrixOption = None,
     evidence: EvidenceOption = None,
@@ -129,12 +141,17 @@ def render(
     evidence: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Evidence to add to the committed snapshot; none by default."
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Evidence to add to the committed snapshot; none by default.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where to write; by default docs/support-matrix/."),
+        typer.Option(
+            metavar="DIR", file_okay=False, help="Where to write; by default docs/support-matrix/."
+        ),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; fail on drift.")] = False,
 ) -> None:
@@ -163,6 +180,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: what follows the program's name; by default those of the process.
     """
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal cannot spell is shown escaped instead of ending the command.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(arguments, prog_name="tpu-matrix")
     except MatrixError as error:

@@ -19,7 +19,7 @@ def render(workspace: Workspace, directory: Path | None, check: bool) -> ExitCod
 
     matrix = workspace.sound_matrix()
     named = workspace.evidence_option is not None
-    evidence = workspace.evidence() if named else read_file(workspace.snapshot)
+    evidence = workspace.evidence() if named else read_file(workspace.matrix.snapshot)
     code = workspace.warn(*evidence.findings)
     directory = directory or workspace.docs
     files = {

@@ -13,7 +13,7 @@ def run(workspace: Workspace, as_json: bool) -> ExitCode:
     """Prints every finding, ordered by file and line."""
     from tpu_matrix.evidence.store import read_file
 
-    committed = read_file(workspace.snapshot)
+    committed = read_file(workspace.matrix.snapshot)
     context = Context(workspace.matrix, utc_now(), committed.records)
     findings = {*workspace.loaded.findings, *committed.findings, *run_rules(context)}
     ordered = sorted(findings)

@@ -19,7 +19,7 @@ def run(workspace: Workspace, name: str, as_json: bool) -> ExitCode:
         print_json(row_json(row))
     else:
         for label, value in _lines(row):
-            print_line((f"{label:<11}", "bold"), value)
+            print_line((f"{label:<11}", "bold"), (value, ""))
     return workspace.warn()
 
 

@@ -12,7 +12,13 @@ from tpu_matrix.evidence.record import Kind
 from tpu_matrix.matrix.claims import SourcedRow
 from tpu_matrix.matrix.status import KINDS, Cell, matrix_cells
 from tpu_matrix.render.pages import COLUMNS, anchor
-from tpu_matrix.render.terminal import print_json, print_line, print_table, status_style
+from tpu_matrix.render.terminal import (
+    print_json,
+    print_line,
+    print_plain,
+    print_table,
+    status_style,
+)
 from tpu_matrix.wording import counted
 
 Cells = Mapping[Kind, Cell]
@@ -52,19 +58,18 @@ def _print_rows(rows: Sequence[SourcedRow], cells: Mapping[str, Cells]) -> None:
         ]
         for row in rows
     ]
-    print_table(header, lines, status_from=3)
+    print_table(header, lines)
 
 
 def _print_row(workspace: Workspace, row: SourcedRow, cells: Cells) -> None:
-    print_line((row.slug, "bold"), f"  {row.name} on {row.item.hardware}, tier {row.item.tier}")
+    title = f"  {row.name} on {row.item.hardware}, tier {row.item.tier}"
+    print_line((row.slug, "bold"), (title, ""))
     for kind in KINDS:
         cell = cells[kind]
-        style = status_style(cell.status)
-        label = f"  {COLUMNS[kind]:<16}"
-        print_line(label, (f"{cell.status:<15}", style), cell.reason)
-        for line in _run_lines(cell):
-            print_line(" " * 18, line)
-    print_line(f"  table: {shown(workspace.docs / f'{row.family}.md')}#{anchor(row)}")
+        status = (f"{cell.status:<15}", status_style(cell.status))
+        print_line((f"  {COLUMNS[kind]:<16}", ""), status, (cell.reason, ""))
+        print_plain(*(" " * 18 + line for line in _run_lines(cell)))
+    print_plain(f"  table: {shown(workspace.docs / f'{row.family}.md')}#{anchor(row)}")
 
 
 def _run_lines(cell: Cell) -> list[str]:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tpu_matrix.evidence.store import Evidence, EvidenceStore
     from tpu_matrix.matrix.claims import Matrix, SourcedRow
 
-SNAPSHOT_NAME = "evidence-snapshot.jsonl"
-
 
 @dataclasses.dataclass(frozen=True)
 class Workspace:
@@ -50,11 +48,6 @@ class Workspace:
         from tpu_matrix.evidence.store import EvidenceStore
 
         return EvidenceStore(self.evidence_option or self.root.parent / "evidence")
-
-    @property
-    def snapshot(self) -> Path:
-        """The committed evidence from which the pages are rendered."""
-        return self.root / SNAPSHOT_NAME
 
     @property
     def docs(self) -> Path:
@@ -92,7 +85,7 @@ class Workspace:
         """Returns the store's records and the snapshot's, each run once."""
         from tpu_matrix.evidence.store import Evidence, read_file
 
-        stored, committed = self.store.read(), read_file(self.snapshot)
+        stored, committed = self.store.read(), read_file(self.matrix.snapshot)
         # By content, not by id: two versions of one run must both be seen, and the worse counts.
         unique: dict[bytes, Record] = {
             r.to_line(): r for r in (*committed.records, *stored.records)

@@ -51,7 +51,9 @@ class Versions(_Part):
 class Detected(_Part):
     """The hardware a run found under itself, which is not the name of its queue."""
 
-    device_kind: Line = Field(description="What the runtime reports; 'virtual' without a TPU.")
+    device_kind: Line = Field(
+        description="What the runtime reports; 'virtual' without a TPU; the target of `compiles`."
+    )
     devices: int = Field(ge=1)
 
 

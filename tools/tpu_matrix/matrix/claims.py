@@ -21,6 +21,9 @@ from tpu_matrix.matrix.model import (
     Tombstone,
 )
 
+SNAPSHOT_NAME = "evidence-snapshot.jsonl"
+"""The committed evidence beside the claims, from which the pages are rendered."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Sourced[Item]:
@@ -59,6 +62,10 @@ class SourcedRow(Sourced[Row]):
     features: tuple[Feature, ...]
     """All features of the matrix, for the arguments of those that the row leaves off."""
 
+    def locate(self, *below: str | int, of_key: bool = False) -> Location:
+        """Returns the place of the row, or of a value that it has, its own or by default."""
+        return self.document.locate(row_path(self.document, self.key_path, below), of_key=of_key)
+
     @property
     def slug(self) -> str:
         """The id as a person wrote it."""
@@ -85,6 +92,16 @@ class SourcedRow(Sourced[Row]):
         return row_id(self.item.id, self.item.hardware, self.args_hash)
 
 
+def row_path(document: Document, row: KeyPath, below: KeyPath) -> KeyPath:
+    """Returns where a value of a row is written: in the row, or in the file's defaults."""
+    if below and isinstance(document.data, dict):
+        defaults, index = document.data.get("defaults"), row[-1]
+        own = document.data["rows"][index]
+        if below[0] not in own and isinstance(defaults, dict) and below[0] in defaults:
+            return ("defaults", *below)
+    return (*row, *below)
+
+
 @dataclasses.dataclass(frozen=True)
 class Family:
     """The contents of one file under models/."""
@@ -107,6 +124,11 @@ class Matrix:
     slices: tuple[Sourced[Slice], ...]
     features: tuple[Sourced[Feature], ...]
     families: tuple[Family, ...]
+
+    @property
+    def snapshot(self) -> Path:
+        """The file of committed evidence, which need not exist."""
+        return self.root / SNAPSHOT_NAME
 
     def rows(self) -> Iterator[SourcedRow]:
         """Yields every row, by family file and in the order written."""

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tpu_matrix.errors import MatrixError
-from tpu_matrix.matrix.claims import Family, Hardware, Matrix, Sourced, SourcedRow
+from tpu_matrix.matrix.claims import Family, Hardware, Matrix, Sourced, SourcedRow, row_path
 from tpu_matrix.matrix.document import Document, KeyPath, parse
 from tpu_matrix.matrix.finding import Finding, Location
 from tpu_matrix.matrix.model import (
@@ -17,7 +17,6 @@ from tpu_matrix.matrix.model import (
     Feature,
     FeatureFile,
     HardwareFile,
-    Model,
     Row,
     RowDefaults,
     TierFile,
@@ -124,11 +123,17 @@ class _Reader:
         defaults = self._defaults(document, raw_defaults)
         models = frame.models if frame is not None else {}
         title = frame.title if frame is not None else path.stem
+        # Of two models that list a checkpoint the first shows; the second is a finding.
+        by_checkpoint = {
+            checkpoint: model
+            for model in reversed(models.values())
+            for checkpoint in model.checkpoints
+        }
         rows = []
         for index, raw in self._entries(document, raw_rows):
             row = self._row(document, index, raw, defaults)
             if row is not None:
-                model = _model_of(row, models)
+                model = by_checkpoint.get(row.checkpoint)
                 slice_ = hardware.get(row.hardware)
                 key_path = ("rows", index)
                 rows.append(
@@ -166,7 +171,7 @@ class _Reader:
         self, document: Document, index: int, raw: dict[str, Any], defaults: dict[str, Any]
     ) -> Row | None:
         def locate(key_path: KeyPath, of_key: bool) -> Location:
-            return document.locate(("rows", index, *key_path), of_key=of_key)
+            return document.locate(row_path(document, ("rows", index), key_path), of_key=of_key)
 
         result = validate(Row, defaults | raw, locate)
         if isinstance(result, list):
@@ -193,8 +198,3 @@ class _Reader:
 
     def _add(self, document: Document, key_path: KeyPath, message: str, remedy: str) -> None:
         self.findings.append(Finding(document.locate(key_path), "TM006", message, remedy))
-
-
-def _model_of(row: Row, models: dict[str, Model]) -> Model | None:
-    candidates = (model for model in models.values() if row.checkpoint in model.checkpoints)
-    return next(candidates, None)

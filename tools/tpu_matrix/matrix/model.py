@@ -202,7 +202,7 @@ class FamilyFile(Claim):
 
     family: Slug
     title: Text
-    models: dict[Slug, Model]
+    models: dict[Slug, Model] = Field(min_length=1)
     defaults: RowDefaults = RowDefaults()
     rows: tuple[Row, ...] = ()
     removed: tuple[Tombstone, ...] = ()

@@ -1,4 +1,4 @@
-"""Text for people at a terminal: tables, findings, colours only where they can be seen."""
+"""Text for people at a terminal and for programs: colours only where they can be seen."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tpu_matrix.matrix.status import Status
+
+Part = tuple[str, str]
+"""Text and its style; an empty style is plain."""
 
 _STYLES: dict[Status, str] = {
     "pass": "green",
@@ -24,42 +27,36 @@ _STYLES: dict[Status, str] = {
     "fail": "red",
 }
 
-_WIDTH_WITHOUT_TERMINAL = 1000
+_GAP = "  "
 
 
-def _console() -> Any:
-    # rich costs 40 ms to import, which `--json` does not need to pay.
+def status_style(status: str) -> str:
+    """Returns the colour of a status; empty for any other text."""
+    return _STYLES.get(status, "")  # type: ignore[call-overload]
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Prints a table, one row a line however wide; statuses are coloured."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    for number, line in enumerate(lines):
+        parts: list[Part] = []
+        for cell, width in zip(line, widths, strict=True):
+            style = "bold" if number == 0 else status_style(cell)
+            parts += [(cell, style), (" " * (width - len(cell)) + _GAP, "")]
+        print_line(*parts[:-1])
+
+
+def print_line(*parts: Part) -> None:
+    """Prints one line of styled parts, never wrapped."""
+    if not sys.stdout.isatty():
+        print_plain("".join(text for text, _ in parts))
+        return
+    # rich costs 40 ms to import, which is worth it only where colours can be seen.
     from rich.console import Console
-
-    width = None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
-    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
-
-
-def print_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], status_from: int = 99
-) -> None:
-    """Prints a table; columns from `status_from` on hold statuses and are coloured."""
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in header:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(
-            *(
-                Text(cell, style=status_style(cell)) if index >= status_from else Text(cell)
-                for index, cell in enumerate(row)
-            )
-        )
-    _console().print(table)
-
-
-def print_line(*parts: tuple[str, str] | str) -> None:
-    """Prints one line of parts, each plain or with a style, never wrapped."""
-    from rich.text import Text
-
-    _console().print(Text.assemble(*parts), soft_wrap=True)
+    Console(highlight=False).print(Text.assemble(*parts), soft_wrap=True)
 
 
 def print_plain(*lines: object, to_stderr: bool = False) -> None:
@@ -72,8 +69,3 @@ def print_plain(*lines: object, to_stderr: bool = False) -> None:
 def print_json(data: Any) -> None:
     """Prints data as JSON for a program."""
     print_plain(json.dumps(data, indent=2))
-
-
-def status_style(status: str) -> str:
-    """Returns the colour of a status; empty for any other text."""
-    return _STYLES.get(status, "")  # type: ignore[call-overload]

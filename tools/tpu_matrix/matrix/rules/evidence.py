@@ -9,8 +9,6 @@ from tpu_matrix.matrix import suggestion
 from tpu_matrix.matrix.finding import Location
 from tpu_matrix.matrix.rules.registry import Context, Problem, rule
 
-SNAPSHOT_NAME = "evidence-snapshot.jsonl"
-
 
 @rule("TM051", "Committed evidence is about a row that is gone")
 def evidence_without_row(context: Context) -> Iterator[Problem]:
@@ -36,4 +34,4 @@ def evidence_from_the_future(context: Context) -> Iterator[Problem]:
 
 
 def _snapshot(context: Context) -> Location:
-    return Location(context.matrix.root / SNAPSHOT_NAME)
+    return Location(context.matrix.snapshot)

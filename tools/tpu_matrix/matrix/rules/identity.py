@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tpu_matrix.matrix import suggestion
-from tpu_matrix.matrix.claims import Sourced
+from tpu_matrix.matrix.claims import SNAPSHOT_NAME, Sourced
 from tpu_matrix.matrix.command import FIELD_OPTIONS, PARALLEL_OPTIONS
+from tpu_matrix.matrix.finding import Location
 from tpu_matrix.matrix.rules.registry import Context, Problem, rule
 
 MOST_ROW_LINES = 15
+KNOWN_FILES = ("tiers.yaml", "hardware.yaml", "features.yaml", SNAPSHOT_NAME)
+
+
+@rule("TM008", "A file is not read")
+def file_without_reader(context: Context) -> Iterator[Problem]:
+    """Whatever lies among the claims is one of the files that are read."""
+    root = context.matrix.root
+    known = {root / name for name in KNOWN_FILES} | set(root.glob("models/*.yaml"))
+    known |= set(root.glob("schema/*.json"))
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root)
+        hidden = any(part.startswith(".") for part in name.parts)
+        if path not in known and path.suffix != ".md" and not hidden and not path.is_dir():
+            message = f"nothing reads {name}, so its claims have no effect"
+            yield Problem(Location(path), message, f"use {', '.join(KNOWN_FILES)} or models/*.yaml")
 
 
 @rule("TM010", "An id is used twice")
@@ -61,7 +77,7 @@ def unknown_reference(context: Context) -> Iterator[Problem]:
                     yield _unknown_feature(entry.locate(key, index), name, features)
 
 
-def _unknown_feature(where, name: str, features: set[str]) -> Problem:
+def _unknown_feature(where: Location, name: str, features: set[str]) -> Problem:
     remedy = suggestion.remedy(name, features, "feature")
     return Problem(where, f"the feature {name!r} is not in features.yaml", remedy)
 
@@ -70,6 +86,8 @@ def _unknown_feature(where, name: str, features: set[str]) -> Problem:
 def checkpoint_without_model(context: Context) -> Iterator[Problem]:
     """A row displays the model that lists its checkpoint, and no other."""
     for family in context.matrix.families:
+        if not family.models:
+            continue  # They could not be read, which is a finding already.
         owners: dict[str, str] = {}
         for model_id, model in family.models.items():
             for index, checkpoint in enumerate(model.checkpoints):
