@@ -148,7 +148,8 @@ def _open_virtual() -> None:
     import torch
 
     try:
-        torch.empty(1, device="tpu").cpu()
+        torch.zeros(1).to("tpu")  # raises without a device, where an operation would abort
+        torch.empty(1, device="tpu").cpu()  # sets up torch_tpu's compilation cache
     except RuntimeError as error:
         raise TorchTpuError(
             f"virtual TPU: it does not open ({error}); see the log lines above"

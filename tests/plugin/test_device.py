@@ -6,7 +6,6 @@ import types
 from pathlib import Path
 
 import pytest
-
 from vllm_torchtpu import device, rivals
 from vllm_torchtpu.errors import TorchTpuError
 

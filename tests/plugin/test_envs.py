@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from vllm_torchtpu import envs
 from vllm_torchtpu.errors import TorchTpuError
 

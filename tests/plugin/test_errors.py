@@ -1,7 +1,6 @@
 """One-sentence errors."""
 
 import pytest
-
 from vllm_torchtpu.errors import TorchTpuError, exit_with_sentence, raise_all
 
 

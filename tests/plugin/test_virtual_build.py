@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from vllm_torchtpu.errors import TorchTpuError
 from vllm_torchtpu.virtual import build
 

@@ -3,7 +3,6 @@
 import ctypes
 
 import pytest
-
 from vllm_torchtpu.virtual import build
 
 POINTER = ctypes.sizeof(ctypes.c_void_p)

@@ -26,6 +26,7 @@ logger = logging.getLogger("vllm.torchtpu.compile")
 VARIABLE = "VLLM_XLA_CACHE_PATH"
 _ROOT = "TORCH_TPU_TIER3_COMPILATION_CACHE_ROOT"
 _SHARED_NAME = "TORCH_TPU_TIER2_COMPILATION_CACHE"
+_BACKUP = "TORCH_TPU_INTERNAL_TIER3_COMPILATION_CACHE_LOCAL_BACKUP_TASK"
 _SHARED_MEMORY = Path("/dev/shm/torch_tpu_cache")  # torch_tpu's, fixed
 _TOKEN = "shared-memory-name"
 _REMEDY = f"set {VARIABLE} to a directory of your own, or to nothing for no cache"
@@ -60,7 +61,8 @@ def configure(kind: str) -> Path | None:
             "No executables are kept between starts: another user owns %s", _SHARED_MEMORY
         )
         return None
-    envs.export(**{_ROOT: str(directory), _SHARED_NAME: name})
+    # torch_tpu would compile beside each read, in case the read is slow: here it only takes the cores.
+    envs.export(**{_ROOT: str(directory), _SHARED_NAME: name, _BACKUP: "0"})
     return directory
 
 
