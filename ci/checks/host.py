@@ -9,7 +9,9 @@ PATTERNS = {
         r"p[y]pi\.o|p[y]thonhosted|registry\.n[p]mjs|deb\.d[e]bian|archive\.u[b]untu|download\.p[y]torch"
         r"|https?://[^\s\"')]*/s[i]mple\b"
     ),
-    "a machine's path": re.compile(r"/r[o]ot/|/t[m]p/[a-z]|/w[o]rk/|/h[o]me/[a-z]|/U[s]ers/[a-z]"),
+    "a machine's path": re.compile(
+        r"/r[o]ot/|/t[m]p/[a-z]|/w[o]rk/|/h[o]me/(?!someone\b|user\b)[a-z]|/U[s]ers/[a-z]"
+    ),
 }
 
 

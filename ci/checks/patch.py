@@ -8,6 +8,8 @@ from ci.checks import source
 FOLDERS = ("plugin", "kernels", "demo", "benchmarks")
 PATCHES = "plugin/vllm_torchtpu/patches"
 OWN = {"vllm_torchtpu", "torchtpu_kernels", "tpu_matrix", "demo", "benchmarks"}
+# Attributes that exist to be set.
+HOOKS = {"os.environ", "sys.excepthook", "threading.excepthook"}
 WRITERS = {"setattr", "delattr"}
 
 
@@ -74,5 +76,5 @@ def _belongs_to(target: ast.expr, upstream: dict[str, str]) -> bool:
     if not (isinstance(target, ast.Name) and target.id in upstream):
         return False
     full = [*upstream[target.id].split("."), *path]
-    # The environment check judges os.environ; a config module of torch is there to be set.
-    return full[:2] != ["os", "environ"] and not (full[0] == "torch" and full[-2] == "config")
+    is_setting = full[0] == "torch" and full[-2] == "config"
+    return ".".join(full[:2]) not in HOOKS and not is_setting

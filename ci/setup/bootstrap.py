@@ -67,7 +67,7 @@ def set_up(lock_file) -> None:
         raise SetupFailureError(interpreter.NOT_FOUND)
     print("      " + python, flush=True)
 
-    _say(4, "installing the pinned packages into .venv (7.4 GB; minutes when nothing is cached)")
+    _say(4, "installing the pinned packages into .venv (9 GB; minutes when nothing is cached)")
     environment.remove_stamp(VENV)
     damage = environment.damage(VENV) if VENV.exists() or VENV.is_symlink() else None
     if damage:

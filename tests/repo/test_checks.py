@@ -94,7 +94,7 @@ def test_writes_to_own_objects_and_to_torch_settings_are_no_patches(report):
         "import os\nimport torch\nfrom torch._inductor import config\nfrom vllm_torchtpu import device\n"
         "class A:\n    def __init__(self):\n        self.x = torch.zeros(1)\n        self.x.y = 1\n"
         "torch._dynamo.config.recompile_limit = 64\nconfig.fx_graph_cache = False\n"
-        "device.kind = 'tpu'\nos.environ['A'] = 'b'\n"
+        "device.kind = 'tpu'\nos.environ['A'] = 'b'\nimport sys\nsys.excepthook = print\n"
     )
     assert report(patch, {"plugin/vllm_torchtpu/worker.py": text}) == []
 

@@ -31,7 +31,7 @@ def test_an_unsupported_machine_is_named():
 
 def test_too_little_disk_is_said_with_both_numbers(tmp_path):
     sentence = machine.disk_problem(tmp_path, lambda path: Usage(0, 0, 1_500_000_000))
-    assert sentence.startswith(f"1.5 GB are free in {tmp_path}, 9 are needed;")
+    assert sentence.startswith(f"1.5 GB are free in {tmp_path}, 10 are needed;")
 
 
 def test_a_missing_compiler_is_named(monkeypatch, tmp_path):
