@@ -210,9 +210,13 @@ class TorchTpuModelRunner(GPUModelRunner):
     # -- warm-up and end
 
     def end_warm_up(self) -> None:
-        """From now on a compilation is reported and guards are evaluated sparingly."""
-        self._skip_guards = self.compilation_config.mode != CompilationMode.NONE
-        self.guard.arm()
+        """From now on a compilation is reported and guards are evaluated sparingly.
+
+        Not with --enforce-eager, which compiles op by op whatever comes.
+        """
+        if self.compilation_config.mode != CompilationMode.NONE:
+            self._skip_guards = True
+            self.guard.arm()
 
     def shutdown(self) -> None:
         """Drops the tensors.
