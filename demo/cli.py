@@ -49,6 +49,8 @@ def serve_and_ask(
 def main() -> None:
     """Runs the command line; SIGTERM stops the server as Ctrl-C does."""
     signal.signal(signal.SIGTERM, _exit_by_signal)
+    # A shell starts its background jobs with this signal ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     app()
 
 

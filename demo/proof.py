@@ -43,14 +43,16 @@ def compare(
     for question, ours, theirs in zip(questions, served, expected, strict=True):
         compared += len(theirs.token_ids)
         if ours.prompt_token_ids != theirs.prompt_token_ids:
-            differences.append(f"{question!r}: the prompt is tokenised differently")
+            differences.append(
+                f"proof: {question!r} is tokenised differently by transformers; compare the chat templates"
+            )
             continue
         same = _common_prefix(ours.token_ids, theirs.token_ids)
         matching += same
         if ours.token_ids != theirs.token_ids:
             differences.append(
-                f"{question!r}: token {same} is {_at(ours.token_ids, same)}, "
-                f"transformers in float32 has {_at(theirs.token_ids, same)}"
+                f"proof: {question!r} has token {_at(ours.token_ids, same)} at {same} where transformers in "
+                f"float32 has {_at(theirs.token_ids, same)}; compare the logits there"
             )
     return Comparison(compared, matching, tuple(differences))
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def greedy(directory: Path, prompts: Sequence[Sequence[int]], tokens: int) -> li
     import torch
     from transformers import AutoModelForCausalLM
 
-    model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()
+    model: Any = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()
     continuations = []
     for prompt in prompts:
         with torch.inference_mode():

@@ -43,9 +43,13 @@ class Ending:
         """Returns what was wrong with it, one sentence each."""
         found = []
         if self.exit_code != 0:
-            found.append(f"the server ended with exit code {self.exit_code} after SIGTERM")
+            found.append(
+                f"server: it ended with exit code {self.exit_code} after SIGTERM; read its log"
+            )
         if self.orphans:
-            found.append(f"the server left processes behind: {', '.join(self.orphans)}")
+            found.append(
+                f"server: it left processes behind: {', '.join(self.orphans)}; they were killed"
+            )
         return found
 
 
@@ -62,6 +66,12 @@ class Server:
         self.log = log
         self._process: subprocess.Popen[bytes] | None = None
         self._ending: Ending | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process, which is also the id of its session."""
+        assert self._process is not None, "the server is started by its with block"
+        return self._process.pid
 
     def __enter__(self) -> Self:
         """Starts the process; its output goes to the log file."""

@@ -1,0 +1,1 @@
+"""Measurements of the engine beside an independent implementation on the same machine."""
