@@ -29,7 +29,8 @@ def compiler(path: Path, script: str) -> str:
 def test_the_source_compiles_without_a_warning(tmp_path):
     macro = '-DTORCHTPU_CPU_PLUGIN="plugin.so"'
     strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
-    subprocess.run([*build.compiler(), "-std=gnu11", *strict, macro, str(build.SOURCE)], check=True)
+    sources = [str(path) for path in build.SOURCES if path.suffix == ".c"]
+    subprocess.run([*build.compiler(), "-std=gnu11", *strict, macro, *sources], check=True)
 
 
 def test_a_second_build_finds_the_first(monkeypatch):
@@ -46,9 +47,9 @@ def test_the_library_is_keyed_by_source_flags_and_plugin(monkeypatch, tmp_path):
     paths.append(build.library_path(plugin))
     monkeypatch.undo()
     changed = tmp_path / "shim.c"
-    changed.write_bytes(build.SOURCE.read_bytes() + b"\n")
+    changed.write_bytes(build.SOURCES[1].read_bytes() + b"\n")
     monkeypatch.setenv("TORCHTPU_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(build, "SOURCE", changed)
+    monkeypatch.setattr(build, "SOURCES", (build.SOURCES[0], changed, build.SOURCES[2]))
     paths.append(build.library_path(plugin))
     assert len(set(paths)) == len(paths)
 

@@ -9,7 +9,6 @@ its key leaves out the JAX function behind a custom operation, so that it would 
 executable of a kernel's earlier version.
 """
 
-import hashlib
 import logging
 import os
 import secrets
@@ -79,7 +78,7 @@ def _versions(kind: str) -> str:
     packages |= {"libtpu": "libtpu"} if kind == "tpu" else {"cpu": build.CPU_PLUGIN_DISTRIBUTION}
     parts = [f"{short}-{version(name)}" for short, name in packages.items()]
     if kind == "virtual":
-        parts.append(f"shim-{hashlib.sha256(build.SOURCE.read_bytes()).hexdigest()[:8]}")
+        parts.append(f"shim-{build.source_hash()[:8]}")
     return "_".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Builds the virtual TPU's library from shim.c with the system's C compiler.
+"""Builds the virtual TPU's library from the C sources beside this file, with the system's C compiler.
 
 `python -m vllm_torchtpu.virtual.build` builds it ahead; the first use builds it too.
 """
@@ -19,7 +19,7 @@ from vllm_torchtpu.errors import TorchTpuError, exit_with_sentence
 CPU_PLUGIN_DISTRIBUTION = "lammps-jax-pjrt-cpu"
 CPU_PLUGIN_PACKAGE = "lammps_jax_pjrt_cpu"
 CPU_PLUGIN_FILE = "pjrt_c_api_cpu_plugin.so"
-SOURCE = Path(__file__).with_name("shim.c")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("pjrt.h", "shim.c", "serialize.c"))
 FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 LIBRARIES = ("-ldl", "-lpthread")
 
@@ -54,9 +54,14 @@ def compiler() -> list[str]:
     )
 
 
+def source_hash() -> str:
+    """A digest of the C sources, in hexadecimal."""
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in SOURCES)).hexdigest()
+
+
 def library_path(plugin: Path) -> Path:
-    """Where the library for this source, these flags and this plugin lies, built or not."""
-    key = hashlib.sha256(SOURCE.read_bytes())
+    """Where the library for these sources and flags and this plugin lies, built or not."""
+    key = hashlib.sha256(source_hash().encode())
     version = importlib.metadata.version(CPU_PLUGIN_DISTRIBUTION)
     key.update("\0".join((*FLAGS, *LIBRARIES, str(plugin), version)).encode())
     return envs.load().cache_dir / f"libvtpu-{key.hexdigest()[:16]}.so"
@@ -84,7 +89,7 @@ def build() -> Path:
                     *command,
                     *FLAGS,
                     f'-DTORCHTPU_CPU_PLUGIN="{plugin}"',
-                    str(SOURCE),
+                    *(str(path) for path in SOURCES if path.suffix == ".c"),
                     "-o",
                     str(built),
                     *LIBRARIES,

@@ -1,19 +1,15 @@
 /* The virtual TPU: XLA's CPU PJRT plugin, made acceptable to torch_tpu as if it were libtpu.
  *
- * No installed package carries pjrt_c_api.h, so the few structs needed are declared here after
- * xla/pjrt/c/pjrt_c_api.h and pjrt_c_api_tpu_topology_extension.h (API 0.115). Of PJRT_Api only the
- * entries that are called or replaced have names; API_ENTRIES pins the size of the table they were
- * read from, and a plugin of another size or major version is refused.
- *
  * Exports: GetPjrtApi, the PJRT C API's entry point; NULL if the plugin cannot be used.
  *          torchtpu_shim_error, one sentence that says why, or NULL.
  */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "pjrt.h"
 
 #ifndef TORCHTPU_CPU_PLUGIN
 #error "define TORCHTPU_CPU_PLUGIN as the path of XLA's CPU PJRT plugin"
@@ -21,117 +17,13 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-typedef struct Error Error; /* PJRT_Error: opaque, made and freed by the plugin. */
-
-/* PJRT_Extension_Base. */
-typedef struct Extension {
-  size_t struct_size;
-  int type;
-  struct Extension *next;
-} Extension;
-
-typedef Error *(*Function)(void *args);
-
-/* PJRT_Api. */
-enum {
-  API_MAJOR = 0,
-  API_ENTRIES = 138,
-  EVENT_DESTROY = 5,
-  EVENT_ERROR = 7,
-  CLIENT_CREATE = 10,
-  EXECUTABLE_NUM_OUTPUTS = 44,
-  EXECUTABLE_OUTPUT_MEMORY_KINDS = 47,
-  EVENT_CREATE = 126,
-  EVENT_SET = 127,
-};
-typedef struct {
-  size_t struct_size;
-  Extension *extensions;
-  struct {
-    size_t struct_size;
-    Extension *extensions;
-    int major_version;
-    int minor_version;
-  } version;
-  Function entries[API_ENTRIES];
-} Api;
-
-/* PJRT_Event_Create_Args, PJRT_Event_Error_Args and PJRT_Event_Destroy_Args. */
-typedef struct {
-  size_t struct_size;
-  Extension *extensions;
-  void *event;
-} EventArgs;
-
-/* PJRT_Event_Set_Args. */
-typedef struct {
-  size_t struct_size;
-  Extension *extensions;
-  void *event;
-  int code;
-  const char *message;
-  size_t message_size;
-} EventSetArgs;
-
-/* PJRT_NamedValue: an option of the client, here with the integer member of its union. */
-enum { INT64 = 1 };
-typedef struct {
-  size_t struct_size;
-  Extension *extensions;
-  const char *name;
-  size_t name_size;
-  int type;
-  int64_t value;
-  size_t value_size;
-} Option;
-
-/* PJRT_Client_Create_Args, as far as the options. */
-typedef struct {
-  size_t struct_size;
-  Extension *extensions;
-  const Option *options;
-  size_t num_options;
-} ClientCreateArgs;
-
-/* PJRT_Executable_NumOutputs_Args. */
-typedef struct {
-  size_t struct_size;
-  Extension *extensions;
-  void *executable;
-  size_t num_outputs;
-} NumOutputsArgs;
-
-/* PJRT_Executable_OutputMemoryKinds_Args. */
-typedef struct {
-  size_t struct_size;
-  Extension *extensions;
-  void *executable;
-  size_t num_outputs;
-  const char *const *kinds;
-  const size_t *kind_sizes;
-} OutputMemoryKindsArgs;
-
-/* PJRT_TpuTopology_Extension. */
-enum { TPU_TOPOLOGY = 16, TPU_TOPOLOGY_ENTRIES = 32, CHIP_COUNT = 10 };
-typedef struct {
-  Extension base;
-  Function entries[TPU_TOPOLOGY_ENTRIES];
-} TpuTopology;
-
-/* PJRT_TpuTopology_ChipCount_Args. */
-typedef struct {
-  size_t struct_size;
-  const void *topology;
-  int32_t chip_count;
-} ChipCountArgs;
-
 static const char DROPPED_OPTION[] = "premapped_buffer_size";
 static const char DEVICE_COUNT_OPTION[] = "cpu_device_count";
 static const char MEMORY_KIND[] = "device";
 enum { MAX_OUTPUTS = 65536, UNIMPLEMENTED = 12 };
 
-static const Api *plugin; /* the CPU plugin's own table */
-static Api api;           /* the table given out */
+const Api *plugin;
+static Api api; /* the table given out */
 static TpuTopology topology;
 static const char *memory_kinds[MAX_OUTPUTS];
 static size_t memory_kind_sizes[MAX_OUTPUTS];
@@ -230,6 +122,7 @@ static void open_plugin(void) {
   api.extensions = &topology.base;
   api.entries[CLIENT_CREATE] = client_create;
   api.entries[EXECUTABLE_OUTPUT_MEMORY_KINDS] = output_memory_kinds;
+  keep_serialized_executables(&api);
 }
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
