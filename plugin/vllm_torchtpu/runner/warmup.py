@@ -35,6 +35,8 @@ def warm_up(runner: TorchTpuModelRunner) -> float:
         for num_rows in runner.row_buckets.sizes:
             rows = torch.zeros(num_rows, dtype=torch.int64).to(runner.device)
             gathered = hidden_states[rows]
+            # torch_tpu defers eager ops until somebody reads the result.
+            gathered.cpu()
             if num_tokens == runner.token_buckets.sizes[0]:
                 _run_sampling(runner, gathered)
                 graphs += 2
