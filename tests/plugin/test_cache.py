@@ -28,8 +28,15 @@ def top(monkeypatch, tmp_path) -> Path:
     return tmp_path / "xla"
 
 
+def configure(kind: str = "virtual") -> Path:
+    """The store, which there is."""
+    directory = cache.configure(kind)
+    assert directory is not None
+    return directory
+
+
 def test_the_store_lies_under_the_path_by_device_and_versions(top):
-    directory = cache.configure("virtual")
+    directory = configure()
     assert directory.parent == top / "virtual"
     assert envs.current(ROOT) == str(directory)
     for part in ("torch-", "torch_tpu-", "jax-", "cpu-", "shim-"):
@@ -38,14 +45,14 @@ def test_the_store_lies_under_the_path_by_device_and_versions(top):
 
 
 def test_a_tpu_s_store_names_libtpu_instead_of_the_virtual_tpu(top):
-    directory = cache.configure("tpu")
+    directory = configure("tpu")
     assert directory.parent == top / "tpu"
     assert "libtpu-" in directory.name
     assert "shim-" not in directory.name
 
 
 def test_the_store_is_private(top):
-    directory = cache.configure("virtual")
+    directory = configure()
     assert directory.stat().st_mode & 0o777 == 0o700
 
 
@@ -100,7 +107,7 @@ def test_a_path_that_others_can_write_is_refused(top, mode):
 
 
 def test_a_store_that_others_can_write_is_refused(top, monkeypatch):
-    cache.configure("virtual").chmod(0o777)
+    configure().chmod(0o777)
     monkeypatch.setenv(ROOT, "")
     with pytest.raises(TorchTpuError, match=ONE_SENTENCE):
         cache.configure("virtual")

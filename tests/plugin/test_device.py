@@ -20,10 +20,16 @@ def undecided(monkeypatch):
     set_builtin(monkeypatch)
 
 
+def kind() -> str | None:
+    """The kind of device that is chosen; None leaves the process to another platform."""
+    found = device.resolve()
+    return found and found.kind
+
+
 def set_builtin(monkeypatch, **detectors):
     """Replaces vLLM's built-in platforms by these detectors."""
     platforms = types.ModuleType("vllm.platforms")
-    platforms.builtin_platform_plugins = detectors
+    vars(platforms)["builtin_platform_plugins"] = detectors
     monkeypatch.setitem(sys.modules, "vllm", types.ModuleType("vllm"))
     monkeypatch.setitem(sys.modules, "vllm.platforms", platforms)
 
@@ -38,7 +44,7 @@ class EntryPoint:
 def test_virtual_is_virtual_whatever_the_host_has(monkeypatch):
     monkeypatch.setenv("TORCHTPU_DEVICE", "virtual")
     monkeypatch.setattr(device, "has_tpu", lambda: True)
-    assert device.resolve().kind == "virtual"
+    assert kind() == "virtual"
 
 
 def test_tpu_without_a_tpu_is_refused_in_one_sentence(monkeypatch):
@@ -52,19 +58,19 @@ def test_tpu_without_a_tpu_is_refused_in_one_sentence(monkeypatch):
 def test_tpu_with_a_tpu_is_the_tpu(monkeypatch):
     monkeypatch.setenv("TORCHTPU_DEVICE", "tpu")
     monkeypatch.setattr(device, "has_tpu", lambda: True)
-    assert device.resolve().kind == "tpu"
+    assert kind() == "tpu"
 
 
 def test_auto_takes_a_tpu_without_a_warning(monkeypatch, caplog):
     monkeypatch.setattr(device, "has_tpu", lambda: True)
-    assert device.resolve().kind == "tpu"
+    assert kind() == "tpu"
     assert not caplog.records
 
 
 def test_auto_falls_back_to_the_virtual_tpu_with_one_warning(caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("vllm"), "propagate", True)
-    assert device.resolve().kind == "virtual"
-    assert device.resolve().kind == "virtual"
+    assert kind() == "virtual"
+    assert kind() == "virtual"
     (record,) = caplog.records
     assert record.levelname == "WARNING"
     assert "virtual TPU" in record.message
@@ -78,12 +84,12 @@ def test_auto_leaves_the_process_to_a_built_in_platform(monkeypatch, name):
 
 def test_auto_ignores_that_libtpu_can_be_imported(monkeypatch):
     set_builtin(monkeypatch, tpu=lambda: "vllm.platforms.tpu.TpuPlatform")
-    assert device.resolve().kind == "virtual"
+    assert kind() == "virtual"
 
 
 def test_auto_ignores_a_detector_that_fails(monkeypatch):
     set_builtin(monkeypatch, cuda=lambda: 1 / 0)
-    assert device.resolve().kind == "virtual"
+    assert kind() == "virtual"
 
 
 @pytest.mark.parametrize("tpu", [True, False])
@@ -96,13 +102,13 @@ def test_auto_leaves_the_process_to_another_active_plugin(monkeypatch, tpu):
 @pytest.mark.parametrize("function", [lambda: None, lambda: 1 / 0])
 def test_auto_ignores_another_plugin_that_is_inactive_or_fails(monkeypatch, function):
     monkeypatch.setattr(rivals, "entry_points", lambda group: [EntryPoint("npu", function)])
-    assert device.resolve().kind == "virtual"
+    assert kind() == "virtual"
 
 
 def test_auto_ignores_a_plugin_that_vllm_plugins_leaves_out(monkeypatch):
     monkeypatch.setenv("VLLM_PLUGINS", "torchtpu")
     monkeypatch.setattr(rivals, "entry_points", lambda group: [EntryPoint("npu", lambda: "a.B")])
-    assert device.resolve().kind == "virtual"
+    assert kind() == "virtual"
 
 
 def test_a_plugin_that_asks_about_us_does_not_recurse(monkeypatch):
@@ -123,17 +129,17 @@ def test_a_bad_variable_is_refused(monkeypatch):
         device.resolve()
 
 
-def add_pci(root: Path, address: str, vendor: str, kind: str, group: str | None) -> None:
+def add_pci(root: Path, address: str, vendor: str, model: str, group: str | None) -> None:
     pci = root / "sys/bus/pci/devices" / address
     pci.mkdir(parents=True)
     (pci / "vendor").write_text(vendor + "\n")
-    (pci / "device").write_text(kind + "\n")
+    (pci / "device").write_text(model + "\n")
     if group:
         (pci / "iommu_group").symlink_to(f"../../../kernel/iommu_groups/{group}")
 
 
 @pytest.mark.parametrize(
-    ("vendor", "kind", "group", "given", "expected"),
+    ("vendor", "model", "group", "given", "expected"),
     [
         ("0x1ae0", "0x0076", "7", "7", True),
         ("0x1ae0", "0x0076", "7", "8", False),
@@ -143,9 +149,11 @@ def add_pci(root: Path, address: str, vendor: str, kind: str, group: str | None)
     ],
     ids=["v7x", "not given to this container", "not under VFIO", "network card", "other vendor"],
 )
-def test_a_tpu_is_found_on_the_pci_bus(monkeypatch, tmp_path, vendor, kind, group, given, expected):
+def test_a_tpu_is_found_on_the_pci_bus(
+    monkeypatch, tmp_path, vendor, model, group, given, expected
+):
     monkeypatch.undo()
-    add_pci(tmp_path, "0000:00:05.0", vendor, kind, group)
+    add_pci(tmp_path, "0000:00:05.0", vendor, model, group)
     (tmp_path / "dev/vfio").mkdir(parents=True)
     (tmp_path / "dev/vfio" / given).touch()
     assert device.has_tpu(tmp_path) is expected

@@ -24,8 +24,10 @@ def test_the_entry_point_names_the_function():
 
 def test_the_platform_it_names_exists():
     module, _, name = register.PLATFORM.rpartition(".")
-    source = Path(importlib.util.find_spec(module).origin).read_text(encoding="utf-8")
-    assert f"class {name}(" in source
+    spec = importlib.util.find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    assert f"class {name}(" in Path(spec.origin).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", ["tpu", "virtual"])

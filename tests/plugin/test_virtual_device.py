@@ -11,6 +11,14 @@ from vllm_torchtpu import device
 device.initialise()
 """
 
+INITIALISE_IN_THREADS = """
+import concurrent.futures
+from vllm_torchtpu import device
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    found = {pool.submit(device.initialise) for _ in range(8)}
+assert {future.result().kind for future in found} == {"virtual"}
+"""
+
 COMPUTE = """
 import torch
 x = torch.randn(4, 8)
@@ -30,7 +38,7 @@ print("libtpu" if any("libtpu.so" in line for line in open("/proc/self/maps")) e
 
 
 def test_early_it_computes_without_libtpu_and_without_a_word(run):
-    done = run(INITIALISE + "device.initialise()\n" + COMPUTE + LIBTPU, TORCHTPU_DEVICE="virtual")
+    done = run(INITIALISE_IN_THREADS + COMPUTE + LIBTPU, TORCHTPU_DEVICE="virtual")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n") == ["computed", "no libtpu", ""]
     assert done.stderr == ""
@@ -96,7 +104,7 @@ warnings.simplefilter("ignore")
 import jax, torch
 from torch_tpu._internal.pallas.pallas import jax_op
 
-MIB = 128
+MIB = 256
 
 def write(cache: jax.Array, new: jax.Array, slots: jax.Array) -> tuple[jax.Array, jax.Array]:
     cache = cache.at[slots].set(new)
@@ -115,13 +123,13 @@ def memory_kib(field):
 
 new = torch.ones(2, 64, device="tpu")
 slots = torch.tensor([3, 5], dtype=torch.int32, device="tpu")
-for name, options in (("copied", {}), ("donated", {"donate_argnums": (0,)})):
+before = memory_kib("VmRSS")
+for name, options in (("donated", {"donate_argnums": (0,)}), ("copied", {})):
     step = compiled(name, **options)
     cache = torch.zeros(MIB * 4096, 64, device="tpu")
     for _ in range(2):
         step(cache, new, slots).cpu()
     open("/proc/self/clear_refs", "w").write("5")  # forgets the peak
-    before = memory_kib("VmRSS")
     times = []
     for _ in range(5):
         start = time.perf_counter()
@@ -137,13 +145,8 @@ for name, options in (("copied", {}), ("donated", {"donate_argnums": (0,)})):
 def test_donation_is_in_place_by_time_and_memory(run):
     done = run(DONATION, TORCHTPU_DEVICE="virtual")
     assert done.returncode == 0, done.stderr
-    rows = {
-        name: (float(s), float(share))
-        for name, s, share in map(str.split, done.stdout.splitlines())
-    }
-    copied_s, copied_share = rows["copied"]
-    donated_s, donated_share = rows["donated"]
-    # One copy of the cache would be a share of 1.
-    assert copied_share > 0.9
-    assert donated_share < 0.1
-    assert donated_s < copied_s / 5
+    donated, copied = (line.split() for line in done.stdout.splitlines())
+    assert float(donated[1]) < float(copied[1]) / 5
+    # The peak in caches: the one cache, or it and its copy.
+    assert float(donated[2]) < 1.5
+    assert float(copied[2]) > 1.9

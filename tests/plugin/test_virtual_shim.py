@@ -37,8 +37,9 @@ def api(build_directory) -> int:
 
 
 def call(address: int, arguments: ctypes.Structure) -> int | None:
-    function = ctypes.c_void_p.from_address(address).value
-    return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(function)(ctypes.addressof(arguments))
+    """Calls the function whose address lies at `address`; returns the PJRT error, if any."""
+    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p).from_address(address)
+    return function(ctypes.addressof(arguments))
 
 
 def topology_entry(api: int, slot: int) -> int:

@@ -76,7 +76,7 @@ def install() -> None:
 
 def _in_use() -> bool:
     """Whether torch_tpu has opened a client, or libtpu has begun and failed: there is no way back."""
-    from torch_tpu._internal.device import _device_ops_backend
+    from torch_tpu._internal.device import _device_ops_backend  # pyright: ignore[reportAttributeAccessIssue]
 
     return _device_ops_backend._is_initialized() or _LIBTPU_LOCK in _open_files()
 
