@@ -139,6 +139,12 @@ def test_shared_memory_of_another_user_turns_the_store_off_with_a_warning(
     assert "No executables are kept" in caplog.text
 
 
+def test_a_host_without_shared_memory_keeps_nothing(top, monkeypatch, tmp_path):
+    monkeypatch.setattr(cache, "_SHARED_MEMORY", tmp_path / "no" / "shm")
+    assert cache.configure("virtual") is None
+    assert not envs.current(ROOT)
+
+
 SCALE = """
 import sys, warnings
 warnings.simplefilter("ignore")

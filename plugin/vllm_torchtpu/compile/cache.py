@@ -55,9 +55,9 @@ def configure(kind: str) -> Path | None:
         raise TorchTpuError(
             f"{VARIABLE}: cannot write {directory} ({error.strerror}); {_REMEDY}"
         ) from None
-    if _SHARED_MEMORY.exists() and _problems(_SHARED_MEMORY):
+    if not _shared_memory_is_usable():
         logger.warning(
-            "No executables are kept between starts: another user owns %s", _SHARED_MEMORY
+            "No executables are kept between starts: %s is not yours alone to write", _SHARED_MEMORY
         )
         return None
     # torch_tpu would compile beside each read, in case the read is slow: here it only takes the cores.
@@ -93,6 +93,13 @@ def _problems(path: Path) -> list[str]:
             f"{VARIABLE}: others can write {path}, which holds machine code; run chmod go-w {path}"
         ]
     return []
+
+
+def _shared_memory_is_usable() -> bool:
+    """Whether torch_tpu can make its folder there, without which it aborts the process."""
+    if _SHARED_MEMORY.exists():
+        return not _problems(_SHARED_MEMORY)
+    return os.access(_SHARED_MEMORY.parent, os.W_OK | os.X_OK)
 
 
 def _shared_memory_name(directory: Path) -> str:
