@@ -123,8 +123,12 @@ class Demo:
         self._print_numbers()
         device = self._log.device()
         if device != _VIRTUAL_DEVICE:
-            found = f"the server ran on {device}" if device else "the server named no device"
-            self._console.print(f"No evidence recorded: {found}; {self._row.id} is validated here")
+            found = (
+                f"vLLM ran on a {device}, not a {_VIRTUAL_DEVICE}"
+                if device
+                else "vLLM named no device"
+            )
+            self._console.print(f"No evidence recorded: {found}.", soft_wrap=True)
             return
         self._row.record(
             Run(

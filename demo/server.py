@@ -24,6 +24,7 @@ STOP_TIMEOUT_S = 60.0
 _POLL_S = 0.25
 _SHOWN_LOG_LINES = 25
 _ORPHAN_GRACE_S = 5.0
+_KILL_GRACE_S = 2.0
 
 
 class ServerTimeoutError(DemoError):
@@ -189,6 +190,7 @@ def _kill_survivors(family: Sequence[psutil.Process], session: int) -> tuple[str
                 continue  # ended; a container's init may never collect it
             survivors.append(f"{process.pid} {process.name()}")
             process.kill()
+    psutil.wait_procs(alive, timeout=_KILL_GRACE_S)
     return tuple(survivors)
 
 
