@@ -75,7 +75,7 @@ def _checkpoint_bytes(directory: Path, itemsize: int) -> int | None:
     elements = 0
     for file in files:
         with safe_open(file, framework="pt") as tensors:
-            for name in tensors.keys():
+            for name in tensors.keys():  # noqa: SIM118 - a handle is not a mapping
                 size = 1
                 for length in tensors.get_slice(name).get_shape():
                     size *= length

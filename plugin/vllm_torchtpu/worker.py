@@ -1,6 +1,9 @@
 """The vLLM worker: one process per device."""
 
+from __future__ import annotations
+
 from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, cast
 
 import torch
 from vllm.logger import init_logger
@@ -12,8 +15,10 @@ from vllm.v1.worker.worker_base import CompilationTimes
 from vllm_torchtpu import device, memory
 from vllm_torchtpu.fit import activation_bytes
 
-logger = init_logger("vllm.torchtpu.worker")
+if TYPE_CHECKING:
+    from vllm_torchtpu.runner.model_runner import TorchTpuModelRunner
 
+logger = init_logger("vllm.torchtpu.worker")
 # Compiling costs more than padding on the virtual TPU; a TPU's matmuls are worth closer sizes.
 _BUCKET_GROWTH = {"virtual": 4, "tpu": 2}
 
@@ -39,12 +44,12 @@ class TorchTpuWorker(Worker):
         set_random_seed(self.model_config.seed)
         self._init_workspace_and_model_runner()
 
-    def _make_model_runner(self):
+    def _make_model_runner(self) -> TorchTpuModelRunner:
+        # Its operations build on torch_tpu, which init_device has loaded.
         from vllm_torchtpu.runner.model_runner import TorchTpuModelRunner
 
-        return TorchTpuModelRunner(
-            self.vllm_config, self.device, growth=_BUCKET_GROWTH[self.kind]
-        )
+        assert self.device is not None
+        return TorchTpuModelRunner(self.vllm_config, self.device, growth=_BUCKET_GROWTH[self.kind])
 
     @torch.inference_mode()
     def determine_available_memory(self) -> int:
@@ -63,7 +68,8 @@ class TorchTpuWorker(Worker):
         """Compiles every graph that serving needs."""
         from vllm_torchtpu.runner.warmup import warm_up
 
-        return CompilationTimes(language_model=warm_up(self.model_runner), encoder=0.0)
+        runner = cast("TorchTpuModelRunner", self.model_runner)
+        return CompilationTimes(language_model=warm_up(runner), encoder=0.0)
 
     def _scoped_allocator_max_split(self, max_split_size_mb: int) -> AbstractContextManager[None]:
         return nullcontext()

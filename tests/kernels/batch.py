@@ -31,12 +31,10 @@ def build(case: Case, seed: int = 0) -> Batch:
 
     scale = case.head_dim**-0.5 * 2
     pages_each = [-(-n // case.page_size) for n in case.kv_lens]
-    max_pages = max(1, max(pages_each)) + 1
+    max_pages = max(1, *pages_each) + 1
     num_pages = sum(pages_each) + 3
     order = rng.permutation(np.arange(1, num_pages))
-    cache = np.full(
-        kv_cache_shape(num_pages, case.kv_heads, case.head_dim, case.page_size), np.nan
-    )
+    cache = np.full(kv_cache_shape(num_pages, case.kv_heads, case.head_dim, case.page_size), np.nan)
     requests = len(case.q_lens) + case.pad_requests
     table = np.zeros((requests, max_pages), np.int32)
     tokens = sum(case.q_lens)

@@ -84,7 +84,9 @@ def test_a_request_reads_what_another_writes_in_the_same_step():
         jnp.array([0, 130, 132], jnp.int32),
         jnp.array([130, 130], jnp.int32),
     )
-    np.testing.assert_allclose(np.asarray(out[130:]), whole.expected_out[128:], rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(
+        np.asarray(out[130:]), whole.expected_out[128:], rtol=2e-5, atol=2e-5
+    )
 
 
 def test_every_problem_of_a_call_is_named_at_once():
@@ -92,7 +94,15 @@ def test_every_problem_of_a_call_is_named_at_once():
     q, k, v, cache, table, cu_q_lens, kv_lens = batch.arguments
     with pytest.raises(ShapeError) as caught:
         paged_attention(
-            q[:, :3], k, v, cache, table, cu_q_lens.astype(jnp.int8), kv_lens, scale=1.0, soft_cap=-1
+            q[:, :3],
+            k,
+            v,
+            cache,
+            table,
+            cu_q_lens.astype(jnp.int8),
+            kv_lens,
+            scale=1.0,
+            soft_cap=-1,
         )
     for part in ("3 heads", "cu_q_lens is int8", "soft_cap is -1"):
         assert part in str(caught.value)

@@ -136,8 +136,9 @@ def test_greedy_rows_stay_greedy_beside_random_ones():
 
 @settings(max_examples=25, deadline=None)
 @given(
-    values=st.lists(st.sampled_from([-np.inf, -3.0, -0.0, 0.0, 1e-20, 2.5, 30.0]), min_size=40,
-                    max_size=40).filter(lambda row: max(row) > -np.inf),
+    values=st.lists(
+        st.sampled_from([-np.inf, -3.0, -0.0, 0.0, 1e-20, 2.5, 30.0]), min_size=40, max_size=40
+    ).filter(lambda row: max(row) > -np.inf),
     top_k=st.integers(0, 45),
     top_p=st.sampled_from([0.3, 0.99, 1.0]),
     seed=st.integers(0, 2**31),
@@ -147,7 +148,9 @@ def test_ties_and_excluded_tokens_are_never_split(values, top_k, top_p, seed):
     logits = np.asarray([values], np.float32)
     parameters = _parameters(1, top_k=top_k, top_p=top_p)
     token = int(
-        _compiled()(logits, *parameters, np.asarray([[seed, 1]], np.uint32), np.zeros(1, np.int32))[0]
+        _compiled()(logits, *parameters, np.asarray([[seed, 1]], np.uint32), np.zeros(1, np.int32))[
+            0
+        ]
     )
     ranked = np.sort(logits[0])[::-1]
     assert logits[0, token] > -np.inf

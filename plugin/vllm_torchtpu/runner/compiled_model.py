@@ -1,9 +1,11 @@
 """The model as the runner sees it: forward and logits, each one graph per bucket."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 from torch import nn
+from vllm.model_executor.models.interfaces_base import VllmModelForTextGeneration
 
 
 class CompiledModel:
@@ -14,14 +16,18 @@ class CompiledModel:
     eager, which here would be an op by op walk through the head's largest matmul.
     """
 
-    def __init__(self, model: nn.Module, backend: str) -> None:
+    def __init__(self, model: VllmModelForTextGeneration, backend: str) -> None:
         self._model = model
         self._compute_logits = torch.compile(
-            model.compute_logits, backend=backend, fullgraph=True, dynamic=False
+            cast(Callable[..., torch.Tensor], model.compute_logits),
+            backend=backend,
+            fullgraph=True,
+            dynamic=False,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._model(*args, **kwargs)
+        """Runs the model's forward, through its own compiled graph."""
+        return self.unwrap()(*args, **kwargs)
 
     def compute_logits(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """Returns logits [rows, vocab] of hidden states [rows, hidden size]."""
@@ -29,7 +35,7 @@ class CompiledModel:
 
     def unwrap(self) -> nn.Module:
         """Returns vLLM's model."""
-        return self._model
+        return cast(nn.Module, self._model)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from vllm.config import CompilationMode, CUDAGraphMode, VllmConfig
 from vllm.forward_context import BatchDescriptor
+from vllm.model_executor.models.interfaces_base import VllmModelForTextGeneration
 from vllm.sequence import IntermediateTensors
 from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
 from vllm.v1.kv_cache_interface import KVCacheConfig
@@ -73,7 +74,8 @@ class TorchTpuModelRunner(GPUModelRunner):
         """See the base class; then compiles the logits too."""
         super().load_model(*args, **kwargs)
         if self.compilation_config.mode != CompilationMode.NONE:
-            self.model = CompiledModel(self.model, self.compilation_config.backend)
+            model = cast(VllmModelForTextGeneration, self.model)
+            self.model = cast(Any, CompiledModel(model, self.compilation_config.backend))
 
     def get_model(self) -> torch.nn.Module:
         """Returns vLLM's model without our wrapper."""
@@ -116,7 +118,9 @@ class TorchTpuModelRunner(GPUModelRunner):
         padded = BatchDescriptor(
             num_tokens=self.token_buckets.fit(num_tokens), num_reqs=self.max_num_reqs
         )
-        self._step_shape = f"{num_tokens} tokens of {num_reqs} requests (bucket {padded.num_tokens})"
+        self._step_shape = (
+            f"{num_tokens} tokens of {num_reqs} requests (bucket {padded.num_tokens})"
+        )
         return CUDAGraphMode.FULL, padded, False, None, None
 
     def _prepare_inputs(
@@ -138,14 +142,15 @@ class TorchTpuModelRunner(GPUModelRunner):
         assert input_ids is not None and positions is not None
         # Every shape was compiled in warm-up, so Dynamo may compare only what tells graphs apart.
         with torch.compiler.set_stance(skip_guard_eval_unsafe=self._skip_guards):
-            self._hidden_states = self.model(
+            hidden_states = self.model(
                 input_ids=input_ids.to(self.device),
                 positions=positions.to(self.device),
                 intermediate_tensors=None,
                 inputs_embeds=None,
                 **model_kwargs,
             )
-        return self._hidden_states
+        self._hidden_states = hidden_states
+        return hidden_states
 
     def execute_model(self, *args: Any, **kwargs: Any) -> Any:
         """See the base class; measures the host's share of the step."""
@@ -162,7 +167,7 @@ class TorchTpuModelRunner(GPUModelRunner):
                 logits=logits[: self.input_batch.num_reqs].float()
             )
         with self.timer.host():
-            output = super().sample_tokens(grammar_output)
+            output: ModelRunnerOutput = cast(Any, super()).sample_tokens(grammar_output)
         self.timer.finish_step()
         self.guard.check(self._step_shape)
         return output

@@ -7,7 +7,7 @@ on what its neighbours ask for.
 from collections.abc import Callable
 
 import torch
-from vllm.config.model import PROCESSED_LOGPROBS_MODES
+from vllm.config.model import PROCESSED_LOGPROBS_MODES, LogprobsMode
 from vllm.v1.outputs import SamplerOutput
 from vllm.v1.sample.logits_processor import MinPLogitsProcessor
 from vllm.v1.sample.metadata import SamplingMetadata
@@ -52,7 +52,9 @@ def _has_custom_scaling(metadata: SamplingMetadata) -> bool:
 class HostSampler(Sampler):
     """vLLM's sampler on host logits, except that tokens are drawn by the device op."""
 
-    def __init__(self, logprobs_mode: str, draw: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    def __init__(
+        self, logprobs_mode: LogprobsMode, draw: Callable[[torch.Tensor], torch.Tensor]
+    ) -> None:
         """Takes `draw`, which maps processed host logits [requests, vocab] to int32 tokens."""
         super().__init__(logprobs_mode=logprobs_mode)
         self._draw = draw
@@ -67,7 +69,7 @@ class HostSampler(Sampler):
         self,
         logits: torch.Tensor,
         sampling_metadata: SamplingMetadata,
-        logprobs_mode_override: str | None = None,
+        logprobs_mode_override: LogprobsMode | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Draws, and computes processed logits or logprobs where they are to be returned."""
         if _has_custom_scaling(sampling_metadata):

@@ -29,9 +29,7 @@ class SamplingRows:
             self._rows = self._build(batch, requests, num_rows)
             self._built_for = batch.sampling_metadata
         n = batch.num_reqs
-        self._rows[:n, columns.COUNTER] = (
-            batch.num_tokens_no_spec[:n] - batch.num_prompt_tokens[:n]
-        )
+        self._rows[:n, columns.COUNTER] = batch.num_tokens_no_spec[:n] - batch.num_prompt_tokens[:n]
         return torch.from_numpy(self._rows)
 
     def _build(

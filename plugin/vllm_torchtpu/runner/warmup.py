@@ -77,7 +77,9 @@ def _run_model(runner: TorchTpuModelRunner, num_tokens: int) -> torch.Tensor:
     ):
         runner.input_ids.gpu[:num_tokens].zero_()
         runner.positions[:num_tokens].zero_()
-        return runner._model_forward(runner.input_ids.gpu[:num_tokens], runner.positions[:num_tokens])
+        return runner._model_forward(
+            runner.input_ids.gpu[:num_tokens], runner.positions[:num_tokens]
+        )
 
 
 def _run_sampling(runner: TorchTpuModelRunner, hidden_states: torch.Tensor) -> None:

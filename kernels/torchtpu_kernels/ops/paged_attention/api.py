@@ -31,9 +31,7 @@ def paged_attention(
     scale: float,
     sliding_window: int | None = None,
     soft_cap: float | None = None,
-) -> tuple[
-    Float[Array, "tokens heads head_dim"], Float[Array, "pages kv_heads 2 head_dim page"]
-]:
+) -> tuple[Float[Array, "tokens heads head_dim"], Float[Array, "pages kv_heads 2 head_dim page"]]:
     """Writes this step's keys and values to the cache, then attends causally over it.
 
     The batch is ragged: request r owns tokens `cu_q_lens[r]:cu_q_lens[r + 1]`, which are the last

@@ -108,7 +108,7 @@ def _pad_to_whole_blocks(page_table: jax.Array, page_size: int) -> jax.Array:
 
 def _rows(q: jax.Array, kv_heads: int, scale: float) -> jax.Array:
     """[tiles, tokens, heads, head_dim] -> scaled float32 [tiles, kv_heads, group*tokens, head_dim]."""
-    tiles, tokens, heads, head_dim = q.shape
+    tiles, tokens, _heads, head_dim = q.shape
     grouped = (q.astype(jnp.float32) * scale).reshape(tiles, tokens, kv_heads, -1, head_dim)
     return grouped.transpose(0, 2, 3, 1, 4).reshape(tiles, kv_heads, -1, head_dim)
 

@@ -39,9 +39,7 @@ def _argmax(x: jax.Array) -> jax.Array:
     return jnp.min(jnp.where(is_largest, index, x.shape[1] - 1), axis=-1)
 
 
-def _filter(
-    scaled: jax.Array, top_k: jax.Array, top_p: jax.Array, min_p: jax.Array
-) -> jax.Array:
+def _filter(scaled: jax.Array, top_k: jax.Array, top_p: jax.Array, min_p: jax.Array) -> jax.Array:
     """Sets what min_p, top_k and top_p exclude to -inf."""
     largest = jnp.max(scaled, axis=-1, keepdims=True)
     scaled = jnp.where(scaled >= largest + jnp.log(min_p)[:, None], scaled, -jnp.inf)
