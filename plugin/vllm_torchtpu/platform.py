@@ -126,8 +126,11 @@ class TorchTpuPlatform(Platform):
 
     @classmethod
     def get_compile_backend(cls) -> str:
-        """torch_tpu's torch.compile backend."""
-        return "tpu"
+        """torch_tpu's torch.compile backend, by way of ours on the virtual TPU."""
+        from vllm_torchtpu.compile.backend import VIRTUAL_TPU
+
+        found = device.resolve()
+        return VIRTUAL_TPU if found and found.kind == "virtual" else "tpu"
 
     @classmethod
     def support_hybrid_kv_cache(cls) -> bool:
@@ -161,4 +164,4 @@ class TorchTpuPlatform(Platform):
         compilation.splitting_ops = []
         if compilation.mode != CompilationMode.NONE:
             compilation.mode = CompilationMode.STOCK_TORCH_COMPILE
-            compilation.backend = "tpu"
+            compilation.backend = cls.get_compile_backend()

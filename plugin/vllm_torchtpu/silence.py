@@ -12,8 +12,10 @@ from pathlib import Path
 
 from vllm_torchtpu import envs
 
-# Said by torch_tpu of the environment variables that compile/cache.py sets.
-_CACHE_WARNING = r"<TorchTpu/ApiStage/ExperimentalApi/> the TORCH_TPU_TIER\d_COMPILATION_CACHE"
+# Said by torch_tpu of environment variables that we set, and of the API that our operations use.
+_EXPERIMENTAL = r"<TorchTpu/ApiStage/ExperimentalApi/> "
+_VARIABLES_WARNING = rf"{_EXPERIMENTAL}the (TORCH_TPU_TIER\d_COMPILATION_CACHE|XLA_FLAGS)"
+_OPERATION_WARNING = rf"{_EXPERIMENTAL}jax_op"
 _MALLOC_WARNING = r"<TorchTpu/Performance/TcMalloc/>"
 
 _NATIVE_LIBRARY = "csrc/common/libxla_base.so"
@@ -48,7 +50,8 @@ def startup(virtual: bool) -> Iterator[None]:
     if logger.isEnabledFor(logging.DEBUG):
         yield
         return
-    warnings.filterwarnings("ignore", message=_CACHE_WARNING)
+    warnings.filterwarnings("ignore", message=_VARIABLES_WARNING)
+    warnings.filterwarnings("ignore", message=_OPERATION_WARNING)
     if virtual:  # on a TPU the allocator matters, and torch_tpu's advice holds
         warnings.filterwarnings("ignore", message=_MALLOC_WARNING)
     printed = io.StringIO()

@@ -9,6 +9,7 @@ its key leaves out the JAX function behind a custom operation, so that it would 
 executable of a kernel's earlier version.
 """
 
+import hashlib
 import logging
 import os
 import secrets
@@ -79,6 +80,8 @@ def _versions(kind: str) -> str:
     parts = [f"{short}-{version(name)}" for short, name in packages.items()]
     if kind == "virtual":
         parts.append(f"shim-{build.source_hash()[:8]}")
+    if flags := envs.current("XLA_FLAGS"):
+        parts.append(f"flags-{hashlib.sha256(flags.encode()).hexdigest()[:8]}")
     return "_".join(parts)
 
 

@@ -16,7 +16,9 @@ class CompiledModel:
     eager, which here would be an op by op walk through the head's largest matmul.
     """
 
-    def __init__(self, model: VllmModelForTextGeneration, backend: str) -> None:
+    def __init__(
+        self, model: VllmModelForTextGeneration, backend: str | Callable[..., Any]
+    ) -> None:
         self._model = model
         self._compute_logits = torch.compile(
             cast(Callable[..., torch.Tensor], model.compute_logits),

@@ -74,8 +74,9 @@ class TorchTpuModelRunner(GPUModelRunner):
         """See the base class; then compiles the logits too."""
         super().load_model(*args, **kwargs)
         if self.compilation_config.mode != CompilationMode.NONE:
+            backend = self.compilation_config.init_backend(self.vllm_config)
             model = cast(VllmModelForTextGeneration, self.model)
-            self.model = cast(Any, CompiledModel(model, self.compilation_config.backend))
+            self.model = cast(Any, CompiledModel(model, backend))
 
     def get_model(self) -> torch.nn.Module:
         """Returns vLLM's model without our wrapper."""

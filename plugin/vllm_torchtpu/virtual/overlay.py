@@ -23,6 +23,9 @@ _REINSTALL = (
     "install the versions of torch-tpu, libtpu and lammps-jax-pjrt-cpu that vllm-torchtpu pins"
 )
 
+# Without it XLA's CPU converts bfloat16 matmuls to float32 first (benchmarks/linear.py).
+_MATMUL_FLAG = "--xla_cpu_experimental_ynn_fusion_type"
+
 # libtpu opens it when it begins, and keeps it open to its end.
 _LIBTPU_LOCK = "libtpu_lockfile"
 
@@ -45,9 +48,19 @@ def export() -> int:
     if "torch_tpu" in sys.modules and before and Path(before) != library:
         _replaced = before
     envs.export(
-        TPU_LIBRARY_PATH=str(library), TPU_SKIP_MDS_QUERY="1", TORCH_DEVICE_BACKEND_AUTOLOAD="0"
+        TPU_LIBRARY_PATH=str(library),
+        TPU_SKIP_MDS_QUERY="1",
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+        XLA_FLAGS=_xla_flags(envs.current("XLA_FLAGS") or ""),
     )
     return table
+
+
+def _xla_flags(present: str) -> str:
+    """Adds our flag to the user's, unless they set it themselves."""
+    if _MATMUL_FLAG in present:
+        return present
+    return f"{present} {_MATMUL_FLAG}=LIBRARY_FUSION_TYPE_DOT".strip()
 
 
 def install() -> None:
