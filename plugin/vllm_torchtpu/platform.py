@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 logger = init_logger("vllm.torchtpu.platform")
 
+# vLLM looks it up where a model runs; Dynamo is not loaded before.
+_VIRTUAL_TPU_BACKEND = "vllm_torchtpu.runner.backend.virtual_tpu"
+
 
 class TorchTpuPlatform(Platform):
     """TPUs and the virtual TPU, through torch_tpu.
@@ -127,10 +130,8 @@ class TorchTpuPlatform(Platform):
     @classmethod
     def get_compile_backend(cls) -> str:
         """torch_tpu's torch.compile backend, by way of ours on the virtual TPU."""
-        from vllm_torchtpu.compile.backend import VIRTUAL_TPU
-
         found = device.resolve()
-        return VIRTUAL_TPU if found and found.kind == "virtual" else "tpu"
+        return _VIRTUAL_TPU_BACKEND if found and found.kind == "virtual" else "tpu"
 
     @classmethod
     def support_hybrid_kv_cache(cls) -> bool:

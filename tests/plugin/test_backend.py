@@ -29,7 +29,7 @@ def _modules(dtype):
 @pytest.mark.parametrize(("name", "tolerance"), [("float32", 1e-5), ("bfloat16", 3e-2)])
 def test_a_compiled_model_equals_torch_on_the_host(shape, name, tolerance):
     import torch
-    from vllm_torchtpu.compile.backend import virtual_tpu
+    from vllm_torchtpu.runner.backend import virtual_tpu
 
     dtype = getattr(torch, name)
     model = _modules(dtype)
@@ -46,8 +46,8 @@ def test_a_compiled_model_equals_torch_on_the_host(shape, name, tolerance):
 @pytest.mark.parametrize(("name", "rewritten"), [("float32", 2), ("bfloat16", 0)])
 def test_only_float32_linears_are_rewritten(name, rewritten, monkeypatch):
     import torch
-    from vllm_torchtpu.compile import backend
     from vllm_torchtpu.ops.linear import linear
+    from vllm_torchtpu.runner import backend
 
     seen = []
 

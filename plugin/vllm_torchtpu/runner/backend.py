@@ -8,9 +8,6 @@ from typing import Any
 import torch
 from torch._dynamo.backends.registry import lookup_backend
 
-VIRTUAL_TPU = f"{__name__}.virtual_tpu"
-"""The qualified name by which vLLM's compilation configuration finds `virtual_tpu`."""
-
 
 def virtual_tpu(graph: torch.fx.GraphModule, inputs: list[torch.Tensor], **options: Any) -> Any:
     """Compiles a Dynamo graph for the virtual TPU."""
