@@ -12,6 +12,9 @@ from vllm.v1.sample.logits_processor.builtin import (
 from vllm.v1.sample.metadata import SamplingMetadata
 from vllm_torchtpu.runner.sampler import HostSampler, needs_host
 
+# Dynamo, which vLLM's gathering of logprobs uses, wants the device's module.
+pytestmark = pytest.mark.usefixtures("virtual_tpu")
+
 LOGITS = torch.tensor([[1.0, 4.0, 2.0, 3.0], [0.0, 0.5, -1.0, 8.0]])
 CPU = torch.device("cpu")
 
@@ -101,8 +104,12 @@ def test_a_greedy_batch_stays_on_the_device():
         {"logitsprocs": _processors(custom=[_Custom(invariant=True)])},
         {"thinking_budget_state_holder": SimpleNamespace(has_tracked_requests=lambda: True)},
     ],
-    ids=str,
-)
+    ids=[
+        "logprobs 0", "all logprobs", "logprob_token_ids", "penalties", "bad_words",
+        "allowed_token_ids", "logit_bias", "min_tokens", "custom processor",
+        "custom argmax-invariant processor", "thinking budget",
+    ],
+)  # fmt: skip
 def test_what_only_the_host_path_does_needs_the_host(changes):
     assert needs_host(_metadata(**changes))
 

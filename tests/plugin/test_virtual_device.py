@@ -150,3 +150,13 @@ def test_donation_is_in_place_by_time_and_memory(run):
     # The peak in caches: the one cache, or it and its copy.
     assert float(donated[2]) < 1.5
     assert float(copied[2]) > 1.9
+
+
+def test_late_with_the_library_built_anew_in_between_it_still_replaces_libtpu(run, tmp_path):
+    """The library moves after it was first named: torch_tpu holds libtpu's table all the same."""
+    script = "import os, sys, torch" + LIBTPU
+    script += "from vllm_torchtpu.virtual import overlay\noverlay.export()\n"
+    script += "os.environ['TORCHTPU_CACHE_DIR'] = sys.argv[1]\n" + INITIALISE + COMPUTE
+    done = run(script, str(tmp_path), TORCHTPU_DEVICE="virtual", PYTHONUNBUFFERED="1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["libtpu", "computed"]

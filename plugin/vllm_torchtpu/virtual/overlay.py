@@ -33,6 +33,10 @@ _replaced: str | None = None
 """The library that torch_tpu has loaded in this process, if it is another than the virtual TPU's."""
 
 
+_named: str | None = None
+"""The library that this process has named to torch_tpu."""
+
+
 def export() -> int:
     """Builds and loads the library, and names it to every torch_tpu that is imported from now on.
 
@@ -41,12 +45,14 @@ def export() -> int:
     Raises:
         TorchTpuError: if the library cannot be built or loaded.
     """
-    global _replaced
+    global _replaced, _named
     library = build.build()
     table = _open(library)
     before = envs.current("TPU_LIBRARY_PATH")
-    if "torch_tpu" in sys.modules and before and Path(before) != library:
+    # A name that is ours already says nothing of what torch_tpu loaded before it.
+    if "torch_tpu" in sys.modules and before not in (None, "", _named, str(library)):
         _replaced = before
+    _named = str(library)
     envs.export(
         TPU_LIBRARY_PATH=str(library),
         TPU_SKIP_MDS_QUERY="1",
