@@ -11,13 +11,18 @@ import torch
 from vllm.logger import init_logger
 from vllm.platforms.interface import Platform, PlatformEnum
 
-from vllm_torchtpu import device, envs, memory
+from vllm_torchtpu import device, envs, memory, silence
 from vllm_torchtpu.errors import TorchTpuError, show_sentences
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
 
 logger = init_logger("vllm.torchtpu.platform")
+
+_UPSTREAM_DEFAULTS = {
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+    "VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS": "30",
+}
 
 # vLLM looks it up where a model runs; Dynamo is not loaded before.
 _VIRTUAL_TPU_BACKEND = "vllm_torchtpu.runner.backend.virtual_tpu"
@@ -42,6 +47,7 @@ class TorchTpuPlatform(Platform):
     def __init__(self) -> None:
         super().__init__()
         show_sentences()
+        silence.shutdown()
         # vLLM's configuration names the device long before a worker makes it usable.
         torch.utils.rename_privateuse1_backend(self.device_type)
 
@@ -153,8 +159,9 @@ class TorchTpuPlatform(Platform):
         refuse_unsupported(vllm_config)
         refuse_what_cannot_fit(vllm_config)
         vllm_config.parallel_config.worker_cls = "vllm_torchtpu.worker.TorchTpuWorker"
-        if envs.current("VLLM_WORKER_MULTIPROC_METHOD") is None:
-            envs.export(VLLM_WORKER_MULTIPROC_METHOD="spawn")
+        for name, value in _UPSTREAM_DEFAULTS.items():
+            if envs.current(name) is None:
+                envs.export(**{name: value})
         if vllm_config.scheduler_config.async_scheduling:
             logger.info("Scheduling is synchronous: asynchronous scheduling is not supported yet.")
             vllm_config.scheduler_config.async_scheduling = False

@@ -1,11 +1,24 @@
 """What this platform refuses while the configuration is built, each in one sentence."""
 
+import dataclasses
 from collections.abc import Iterator
 
-from vllm.config import CacheConfig, ModelConfig, ParallelConfig, SchedulerConfig, VllmConfig
+from vllm.config import (
+    CacheConfig,
+    CompilationConfig,
+    CompilationMode,
+    LoadConfig,
+    ModelConfig,
+    ParallelConfig,
+    SchedulerConfig,
+    VllmConfig,
+)
 
 from vllm_torchtpu.errors import raise_all
 
+# vLLM's attention by the Transformers library names its layers; others are recurrent.
+_ATTENTION_LAYERS = {"attention", "full_attention", "sliding_attention"}
+_FOREIGN_LOAD_FORMATS = ("bitsandbytes", "gguf")
 _KV_CACHE_DTYPES = ("auto", "bfloat16", "float16", "float32")
 
 
@@ -17,6 +30,9 @@ def refuse_unsupported(config: VllmConfig) -> None:
     """
     problems = list(_parallelism(config.parallel_config))
     problems += _features(config)
+    problems += _without_effect(config)
+    problems += _compilation(config.compilation_config)
+    problems += _loading(config.load_config)
     problems += _cache(config.cache_config)
     problems += _scheduling(config.scheduler_config)
     if config.model_config is not None:
@@ -42,6 +58,13 @@ def _parallelism(parallel: ParallelConfig) -> Iterator[str]:
     ):
         if is_set:
             yield f"{option}: needs several devices, and models run on one so far; leave it out"
+    if parallel.distributed_executor_backend not in (None, "uni", "mp"):
+        yield (
+            f"--distributed-executor-backend: found {parallel.distributed_executor_backend!r}, but "
+            "models run in one process so far; leave it out"
+        )
+    if parallel.assigned_physical_gpu_ids:
+        yield "--device-ids: models run on the first device so far; leave it out"
     if parallel.worker_cls not in ("auto", "vllm_torchtpu.worker.TorchTpuWorker"):
         yield (
             f"--worker-cls: found {parallel.worker_cls!r}, which cannot drive a TPU; leave it out"
@@ -62,10 +85,69 @@ def _features(config: VllmConfig) -> Iterator[str]:
             yield f"{option}: not supported on this platform yet; {instead}"
     if config.offload_config.uva.cpu_offload_gb > 0:
         yield "--cpu-offload-gb: not supported on this platform; leave it out"
+    if config.offload_config.prefetch.offload_group_size > 0:
+        yield "--offload-group-size: not supported on this platform; leave it out"
+    if config.additional_config:
+        yield "--additional-config: this platform reads nothing from it; leave it out"
+    if config.profiler_config.profiler == "cuda":
+        yield "--profiler-config: found profiler 'cuda', which a TPU lacks; use 'torch'"
     if config.use_v2_model_runner:
         yield (
             "VLLM_USE_V2_MODEL_RUNNER: found 1, but vLLM's V2 runner needs Triton, which a TPU "
             "lacks; unset it for the V1 runner"
+        )
+
+
+def _without_effect(config: VllmConfig) -> Iterator[str]:
+    """Options of kernels that this platform does not have: a value beside the default is in vain."""
+    for option, group, set_by_vllm in (
+        ("--attention-config", config.attention_config, {"sparse_mla_prefill_workspace_factor"}),
+        ("--kernel-config", config.kernel_config, {"ir_op_priority", "enable_flashinfer_autotune"}),
+        ("--mamba-config", config.mamba_config, set()),
+    ):
+        default = type(group)()
+        for field in dataclasses.fields(group):
+            value = getattr(group, field.name)
+            if field.name not in set_by_vllm and value != getattr(default, field.name):
+                yield (
+                    f"{option}: {field.name} is {getattr(value, 'name', value)!r}, which has no "
+                    "effect on this platform; leave it out"
+                )
+
+
+def _compilation(compilation: CompilationConfig) -> Iterator[str]:
+    """vLLM has filled in the defaults of this platform where the user chose nothing."""
+    from vllm.platforms import current_platform
+
+    backend = current_platform.get_compile_backend()
+    if compilation.backend not in ("", "tpu", backend):
+        yield (
+            f"--compilation-config: found backend {compilation.backend!r}, but graphs are compiled "
+            "by torch_tpu here; leave it out, or pass --enforce-eager"
+        )
+    if compilation.mode == CompilationMode.DYNAMO_TRACE_ONCE:
+        yield (
+            "--compilation-config: found mode 2 (DYNAMO_TRACE_ONCE), but each bucket is traced by "
+            "itself here; leave it out"
+        )
+    for name in (
+        "splitting_ops",
+        "compile_sizes",
+        "cudagraph_capture_sizes",
+        "max_cudagraph_capture_size",
+    ):
+        if value := getattr(compilation, name):
+            yield (
+                f"--compilation-config: {name} is {value}, which has no effect without CUDA graphs; "
+                "leave it out"
+            )
+
+
+def _loading(load: LoadConfig) -> Iterator[str]:
+    if load.load_format in _FOREIGN_LOAD_FORMATS:
+        yield (
+            f"--load-format: found {load.load_format!r}, which holds quantised weights that this "
+            "platform does not support yet; use a safetensors checkpoint"
         )
 
 
@@ -75,6 +157,8 @@ def _cache(cache: CacheConfig) -> Iterator[str]:
             f"--kv-cache-dtype: found {cache.cache_dtype!r}, which is not supported on this "
             f"platform yet; use one of {', '.join(_KV_CACHE_DTYPES)}"
         )
+    if cache.kv_cache_dtype_skip_layers:
+        yield "--kv-cache-dtype-skip-layers: not supported on this platform; leave it out"
     if cache.kv_sharing_fast_prefill:
         yield "--kv-sharing-fast-prefill: not supported on this platform yet; leave it out"
     if cache.kv_offloading_size is not None:
@@ -96,7 +180,11 @@ def _model(model: ModelConfig) -> Iterator[str]:
             f"{name}: is quantised by {model.quantization!r}, which is not supported on this "
             "platform yet; use an unquantised (bfloat16 or float32) checkpoint"
         )
-    if model.is_multimodal_model and model.supports_multimodal_inputs:
+    if (
+        model.is_multimodal_model
+        and model.supports_multimodal_inputs
+        and not model.is_encoder_decoder
+    ):
         yield (
             f"{name}: takes images, video or audio, which are not supported on this platform yet; "
             "serve its text part with --language-model-only"
@@ -104,7 +192,10 @@ def _model(model: ModelConfig) -> Iterator[str]:
     for has_it, what in (
         (model.is_moe, "has Mixture-of-Experts layers"),
         (model.use_mla, "uses multi-head latent attention (MLA)"),
-        (model.is_hybrid, "has recurrent (Mamba or linear attention) layers"),
+        (
+            model.is_hybrid or not _layer_types(model) <= _ATTENTION_LAYERS,
+            "has recurrent (Mamba or linear attention) layers",
+        ),
         (model.is_attention_free, "has no attention layers"),
         (model.is_encoder_decoder, "is an encoder-decoder model"),
     ):
@@ -121,3 +212,7 @@ def _model(model: ModelConfig) -> Iterator[str]:
     ):
         if is_set:
             yield f"{option}: not supported on this platform yet; leave it out"
+
+
+def _layer_types(model: ModelConfig) -> set[str]:
+    return set(getattr(model.hf_text_config, "layer_types", None) or ())
