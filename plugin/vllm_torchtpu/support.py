@@ -18,6 +18,13 @@ from vllm_torchtpu.errors import raise_all
 
 # vLLM's attention by the Transformers library names its layers; others are recurrent.
 _ATTENTION_LAYERS = {"attention", "full_attention", "sliding_attention"}
+# Fields that vLLM itself fills in, by its other options and ours.
+_SET_BY_VLLM = {
+    "enable_flashinfer_autotune",
+    "enable_jit_warmup",
+    "ir_op_priority",
+    "sparse_mla_prefill_workspace_factor",
+}
 _FOREIGN_LOAD_FORMATS = ("bitsandbytes", "gguf")
 _KV_CACHE_DTYPES = ("auto", "bfloat16", "float16", "float32")
 
@@ -100,15 +107,14 @@ def _features(config: VllmConfig) -> Iterator[str]:
 
 def _without_effect(config: VllmConfig) -> Iterator[str]:
     """Options of kernels that this platform does not have: a value beside the default is in vain."""
-    for option, group, set_by_vllm in (
-        ("--attention-config", config.attention_config, {"sparse_mla_prefill_workspace_factor"}),
-        ("--kernel-config", config.kernel_config, {"ir_op_priority", "enable_flashinfer_autotune"}),
-        ("--mamba-config", config.mamba_config, set()),
+    for option, group in (
+        ("--attention-config", config.attention_config),
+        ("--kernel-config", config.kernel_config),
     ):
         default = type(group)()
         for field in dataclasses.fields(group):
             value = getattr(group, field.name)
-            if field.name not in set_by_vllm and value != getattr(default, field.name):
+            if field.name not in _SET_BY_VLLM and value != getattr(default, field.name):
                 yield (
                     f"{option}: {field.name} is {getattr(value, 'name', value)!r}, which has no "
                     "effect on this platform; leave it out"

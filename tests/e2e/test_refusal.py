@@ -151,7 +151,7 @@ REFUSED: dict[str, tuple[list[str], list[str]]] = {
     "embedding": (["--model", "embedding"], ["--runner: found 'pooling'"]),
     "whisper": (
         ["--model", "whisper"],
-        ["model '.+': takes images, video or audio", "model '.+': is an encoder-decoder model"],
+        ["model '.+': is an encoder-decoder model"],
     ),
     "images": (
         ["--model", "images"],

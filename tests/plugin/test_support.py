@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from vllm.config import AttentionConfig, CompilationMode, KernelConfig
 from vllm_torchtpu.errors import TorchTpuError
 from vllm_torchtpu.support import refuse_unsupported
 
@@ -51,6 +52,12 @@ def _config(**changes) -> SimpleNamespace:
         "scheduler": _Supported(runner_type="generate"),
         "model": _Supported(model="some/model"),
         "uva": _Supported(cpu_offload_gb=0),
+        "prefetch": _Supported(offload_group_size=0),
+        "attention": AttentionConfig(),
+        "kernel": KernelConfig(),
+        "compilation": _Supported(backend=""),
+        "load": _Supported(load_format="auto"),
+        "profiler": _Supported(),
     }
     top = {}
     for name, value in changes.items():
@@ -59,9 +66,9 @@ def _config(**changes) -> SimpleNamespace:
             setattr(parts[part], field, value)
         else:
             top[name] = value
-    uva = parts.pop("uva")
+    offload = _Supported(uva=parts.pop("uva"), prefetch=parts.pop("prefetch"))
     configs = {f"{name}_config": part for name, part in parts.items()}
-    return _Supported(**configs, offload_config=_Supported(uva=uva), **top)
+    return _Supported(**configs, offload_config=offload, **top)
 
 
 def _refusals(**changes) -> list[str]:
@@ -134,6 +141,22 @@ def test_an_unquantised_cache_passes(dtype):
         ({"scheduler__runner_type": "pooling"}, "--runner"),
         ({"model__quantization": "awq"}, "model 'some/model'"),
         ({"use_v2_model_runner": True}, "VLLM_USE_V2_MODEL_RUNNER"),
+        ({"parallel__distributed_executor_backend": "ray"}, "--distributed-executor-backend"),
+        ({"parallel__assigned_physical_gpu_ids": [1]}, "--device-ids"),
+        ({"prefetch__offload_group_size": 2}, "--offload-group-size"),
+        ({"additional_config": {"a": 1}}, "--additional-config"),
+        ({"profiler__profiler": "cuda"}, "--profiler-config"),
+        ({"attention__flash_attn_version": 3}, "--attention-config"),
+        ({"kernel__linear_backend": "cutlass"}, "--kernel-config"),
+        ({"compilation__backend": "inductor"}, "--compilation-config"),
+        ({"compilation__mode": CompilationMode.DYNAMO_TRACE_ONCE}, "--compilation-config"),
+        ({"compilation__cudagraph_capture_sizes": [1, 2]}, "--compilation-config"),
+        ({"load__load_format": "gguf"}, "--load-format"),
+        ({"cache__kv_cache_dtype_skip_layers": ["0"]}, "--kv-cache-dtype-skip-layers"),
+        (
+            {"model__hf_text_config": SimpleNamespace(layer_types=["linear_attention"])},
+            "model 'some/model'",
+        ),
     ],
     ids=str,
 )
