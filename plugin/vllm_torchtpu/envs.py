@@ -159,7 +159,7 @@ EXPORTED = {
     "TORCH_TPU_INTERNAL_TIER3_COMPILATION_CACHE_LOCAL_BACKUP_TASK": "`0`: no compilation beside a read",
     "XLA_FLAGS": "what you set, and for the virtual TPU a faster library for XLA's bfloat16 matmuls",
     "VLLM_WORKER_MULTIPROC_METHOD": "`spawn` unless it is set: torch_tpu does not survive a fork",
-    "VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS": "`30` unless it is set: an engine killed at once leaves open streams hanging",
+    "VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS": "`30` unless it is set: an engine killed at once leaves streams open",
     "TF_CPP_MIN_LOG_LEVEL": "`1`, unless set: XLA and torch_tpu log warnings and errors only",
     "TORCHINDUCTOR_AUTOGRAD_CACHE": "`0`: torch's cache of compiled graphs does not see a JAX kernel change",
 }

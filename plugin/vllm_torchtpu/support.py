@@ -199,7 +199,8 @@ def _model(model: ModelConfig) -> Iterator[str]:
         (model.is_moe, "has Mixture-of-Experts layers"),
         (model.use_mla, "uses multi-head latent attention (MLA)"),
         (
-            model.is_hybrid or not _layer_types(model) <= _ATTENTION_LAYERS,
+            not model.is_attention_free
+            and (model.is_hybrid or not _layer_types(model) <= _ATTENTION_LAYERS),
             "has recurrent (Mamba or linear attention) layers",
         ),
         (model.is_attention_free, "has no attention layers"),
