@@ -11,7 +11,7 @@ import torch
 from vllm.logger import init_logger
 from vllm.platforms.interface import Platform, PlatformEnum
 
-from vllm_torchtpu import device, envs, memory, silence
+from vllm_torchtpu import device, ending, envs, memory
 from vllm_torchtpu.errors import TorchTpuError, show_sentences
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class TorchTpuPlatform(Platform):
     def __init__(self) -> None:
         super().__init__()
         show_sentences()
-        silence.shutdown()
+        ending.keep_quiet()
         # vLLM's configuration names the device long before a worker makes it usable.
         torch.utils.rename_privateuse1_backend(self.device_type)
 
@@ -159,6 +159,7 @@ class TorchTpuPlatform(Platform):
         refuse_unsupported(vllm_config)
         refuse_what_cannot_fit(vllm_config)
         vllm_config.parallel_config.worker_cls = "vllm_torchtpu.worker.TorchTpuWorker"
+        ending.end_at_once_while_starting()
         for name, value in _UPSTREAM_DEFAULTS.items():
             if envs.current(name) is None:
                 envs.export(**{name: value})

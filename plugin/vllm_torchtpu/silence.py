@@ -23,11 +23,6 @@ _NATIVE_LIBRARY = "csrc/common/libxla_base.so"
 _SET_MIN_LOG_LEVEL = "_ZN4absl12lts_2026052614SetMinLogLevelENS0_18LogSeverityAtLeastE"
 _WARNINGS = 1
 
-# vLLM's loggers, and what it says when a signal has come.
-_LAUNCHER = "vllm.entrypoints.launchers.launcher"
-_OUTPUT_HANDLER = "vllm.v1.engine.async_llm"
-_ENDING = "[shutdown] API server: shutdown triggered"
-
 logger = logging.getLogger("vllm.torchtpu")
 
 
@@ -66,31 +61,3 @@ def startup(virtual: bool) -> Iterator[None]:
     except BaseException:
         sys.stderr.write(printed.getvalue())
         raise
-
-
-class _ShutdownNoise(logging.Filter):
-    """Drops the engine's "death" from the log once the server has been told to end."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_ending = False
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.name == _LAUNCHER:
-            self.is_ending |= _ENDING in record.getMessage()
-            return True
-        error = record.exc_info[1] if record.exc_info else None
-        return not (self.is_ending and type(error).__name__ == "EngineDeadError")
-
-
-def shutdown() -> None:
-    """Keeps an orderly end of `vllm serve` from logging a traceback.
-
-    vLLM cancels the task that listens to the engine before the one that waits for it, which then
-    reports the engine as dead. An engine that dies by itself keeps its report.
-    """
-    noise = _ShutdownNoise()
-    for name in (_LAUNCHER, _OUTPUT_HANDLER):
-        upstream = logging.getLogger(name)
-        if not any(isinstance(known, _ShutdownNoise) for known in upstream.filters):
-            upstream.addFilter(noise)

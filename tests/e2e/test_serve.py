@@ -183,3 +183,13 @@ def test_sigterm_before_the_engine_starts_ends_at_once(start):
     assert ending.seconds < 10
     assert ending.orphans == []
     assert "Traceback" not in ending.log
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_the_engine_warms_up_ends_both(start, number):
+    with start() as running:
+        running.wait_for("Memory of the virtual TPU")
+        ending = running.end_by(number)
+    _check(ending)
+    assert ending.seconds < 45
+    assert "Traceback" not in ending.log

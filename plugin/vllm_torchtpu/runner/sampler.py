@@ -9,7 +9,12 @@ from collections.abc import Callable
 import torch
 from vllm.config.model import PROCESSED_LOGPROBS_MODES, LogprobsMode
 from vllm.v1.outputs import SamplerOutput
-from vllm.v1.sample.logits_processor import MinPLogitsProcessor
+from vllm.v1.sample.logits_processor import (
+    LogitBiasLogitsProcessor,
+    LogitsProcessor,
+    MinPLogitsProcessor,
+    MinTokensLogitsProcessor,
+)
 from vllm.v1.sample.metadata import SamplingMetadata
 from vllm.v1.sample.ops.topk_topp_sampler import apply_top_k_top_p_pytorch
 from vllm.v1.sample.sampler import Sampler
@@ -34,12 +39,13 @@ def needs_host(metadata: SamplingMetadata) -> bool:
     )
 
 
-def _is_active(processor: object) -> bool:
-    """vLLM's own processors say by an empty mapping that no request uses them."""
-    for state in ("biases", "min_toks"):
-        requests = getattr(processor, state, None)
-        if requests is not None:
-            return bool(requests)
+def _is_active(processor: LogitsProcessor) -> bool:
+    """Whether a request uses it: vLLM's own processors keep a mapping of those that do."""
+    match processor:
+        case LogitBiasLogitsProcessor():
+            return bool(processor.biases)
+        case MinTokensLogitsProcessor():
+            return bool(processor.min_toks)
     return True
 
 
