@@ -21,7 +21,7 @@ def end_at_once_while_starting() -> None:
     these handlers by those that let requests end.
     """
     handler = signal.getsignal(signal.SIGTERM)
-    is_vllms = callable(handler) and handler.__module__.startswith("vllm.")
+    is_vllms = callable(handler) and (handler.__module__ or "").startswith("vllm.")
     if is_vllms and threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             signal.signal(number, _end)

@@ -5,13 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
+
 from vllm_torchtpu import memory
 from vllm_torchtpu.errors import TorchTpuError
 
 if TYPE_CHECKING:
-    from vllm.config import VllmConfig
+    from vllm.config import ModelConfig, VllmConfig
+
+# A page of 128 tokens fills the lanes of a TPU register, and one page is one step of attention.
+PREFERRED_BLOCK_TOKENS = 128
 
 _FLOAT32_BYTES = 4
+_CACHE_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def activation_bytes(config: VllmConfig) -> int:
@@ -26,6 +32,8 @@ def activation_bytes(config: VllmConfig) -> int:
     heads = model.get_num_attention_heads(config.parallel_config)
     kv_heads = model.get_num_kv_heads(config.parallel_config)
     intermediate = getattr(model.hf_text_config, "intermediate_size", None) or 4 * hidden
+    if not isinstance(intermediate, int):  # one per layer: the largest counts
+        intermediate = max(intermediate)
     per_token = 2 * hidden + 2 * (heads + kv_heads) * model.get_head_size() + 3 * intermediate
     tokens = scheduler.max_num_batched_tokens * per_token * model.dtype.itemsize
     logits = scheduler.max_num_seqs * model.get_vocab_size() * _FLOAT32_BYTES * 4
@@ -54,20 +62,38 @@ def refuse_what_cannot_fit(config: VllmConfig) -> None:
         weights=weights,
         activations=activation_bytes(config),
     )
-    available = memory.kv_cache_bytes(budget, config.cache_config.kv_cache_memory_bytes)
-    needed = _longest_request_bytes(config)
-    if needed > available:
+    cache = config.cache_config
+    available = memory.kv_cache_bytes(budget, cache.kv_cache_memory_bytes)
+    block = cache.block_size if cache.user_specified_block_size else PREFERRED_BLOCK_TOKENS
+    block_bytes = block * _token_bytes(config)
+    if cache.num_gpu_blocks_override is not None:
+        _refuse_blocks(cache.num_gpu_blocks_override, block_bytes, available, budget)
+        available = cache.num_gpu_blocks_override * block_bytes
+    if _has_windows(model) or model.original_max_model_len == -1:
+        return  # windows take less than this counts; vLLM fits the length itself
+    # vLLM keeps one block to itself.
+    longest = (available // block_bytes - 1) * block
+    if model.max_model_len > longest:
         raise TorchTpuError(
             f"--max-model-len: found {model.max_model_len}, for which one request needs "
-            f"{memory.size(needed)} of KV cache, but there are {memory.size(available)} (the device "
-            f"has {budget}); lower it to at most {model.max_model_len * available // needed}"
-            + memory.virtual_advice()
+            f"{memory.size(model.max_model_len * _token_bytes(config))} of KV cache, but there are "
+            f"{memory.size(available)} (the device has {budget}); lower it to at most "
+            f"{max(longest, 0)}" + memory.virtual_advice()
+        )
+
+
+def _refuse_blocks(count: int, block_bytes: int, available: int, budget: memory.Budget) -> None:
+    if count * block_bytes > available:
+        raise TorchTpuError(
+            f"--num-gpu-blocks-override: found {count}, which takes {memory.size(count * block_bytes)}"
+            f", but there are {memory.size(available)} (the device has {budget}); lower it to at "
+            f"most {available // block_bytes}" + memory.virtual_advice()
         )
 
 
 def _checkpoint_bytes(directory: Path, itemsize: int) -> int | None:
     """Counts the elements of a local checkpoint's safetensors by their headers."""
-    files = sorted(directory.glob("*.safetensors")) if directory.is_dir() else []
+    files = [f for f in directory.glob("*.safetensors") if not f.name.startswith("consolidated")]
     if not files:
         return None
     from safetensors import safe_open
@@ -83,12 +109,14 @@ def _checkpoint_bytes(directory: Path, itemsize: int) -> int | None:
     return elements * itemsize
 
 
-def _longest_request_bytes(config: VllmConfig) -> int:
-    """Returns the cache of one request of max_model_len tokens; 0 where windows make it less."""
+def _has_windows(model: ModelConfig) -> bool:
+    return model.get_sliding_window() is not None
+
+
+def _token_bytes(config: VllmConfig) -> int:
+    """Returns the cache of one token in all layers."""
     model = config.model_config
-    if model.get_sliding_window() is not None:
-        return 0
     layers = model.get_num_layers(config.parallel_config)
     kv_heads = model.get_num_kv_heads(config.parallel_config)
-    per_token = 2 * layers * kv_heads * model.get_head_size() * model.dtype.itemsize
-    return per_token * model.max_model_len
+    dtype = _CACHE_DTYPES.get(config.cache_config.cache_dtype, model.dtype)
+    return 2 * layers * kv_heads * model.get_head_size() * dtype.itemsize

@@ -1,7 +1,9 @@
 """How much memory a device has, and how it is shared out between weights, activations and cache."""
 
+import contextlib
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 import torch
@@ -12,6 +14,11 @@ from vllm_torchtpu.errors import TorchTpuError
 _GIB = 1 << 30
 # One virtual TPU takes this share of the host's RAM unless the user says otherwise.
 VIRTUAL_SHARE_OF_RAM = 0.25
+# cgroup v2 and v1.
+_CONTAINER_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 
 
 def total_bytes() -> int:
@@ -45,8 +52,13 @@ def used_bytes() -> int:
     return torch.accelerator.memory_allocated()
 
 
-def _ram_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def _ram_bytes(limits: tuple[Path, ...] = _CONTAINER_LIMITS) -> int:
+    """Returns this host's memory, or its container's share."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for limit in limits:
+        with contextlib.suppress(OSError, ValueError):  # "max" is no limit
+            found.append(int(limit.read_text()))
+    return min(found)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from vllm_torchtpu import envs
 
-# Said by torch_tpu of environment variables that we set, and of the API that our operations use.
-_EXPERIMENTAL = r"<TorchTpu/ApiStage/ExperimentalApi/> "
-_VARIABLES_WARNING = rf"{_EXPERIMENTAL}the (TORCH_TPU_TIER\d_COMPILATION_CACHE|XLA_FLAGS)"
-_OPERATION_WARNING = rf"{_EXPERIMENTAL}jax_op"
+# Said by torch_tpu of environment variables that we set.
+_VARIABLES_WARNING = (
+    r"<TorchTpu/ApiStage/ExperimentalApi/> the (TORCH_TPU_TIER\d_COMPILATION_CACHE|XLA_FLAGS)"
+)
 _MALLOC_WARNING = r"<TorchTpu/Performance/TcMalloc/>"
 
 _NATIVE_LIBRARY = "csrc/common/libxla_base.so"
@@ -51,7 +51,6 @@ def startup(virtual: bool) -> Iterator[None]:
         yield
         return
     warnings.filterwarnings("ignore", message=_VARIABLES_WARNING)
-    warnings.filterwarnings("ignore", message=_OPERATION_WARNING)
     if virtual:  # on a TPU the allocator matters, and torch_tpu's advice holds
         warnings.filterwarnings("ignore", message=_MALLOC_WARNING)
     printed = io.StringIO()

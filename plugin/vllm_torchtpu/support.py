@@ -26,7 +26,7 @@ _SET_BY_VLLM = {
     "sparse_mla_prefill_workspace_factor",
 }
 _FOREIGN_LOAD_FORMATS = ("bitsandbytes", "gguf")
-_KV_CACHE_DTYPES = ("auto", "bfloat16", "float16", "float32")
+_KV_CACHE_DTYPES = ("auto", "bfloat16", "float16")
 
 
 def refuse_unsupported(config: VllmConfig) -> None:

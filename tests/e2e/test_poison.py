@@ -16,6 +16,15 @@ def _poison(worker, with_embedding: bool) -> int:
     import torch
 
     runner = worker.model_runner
+    run_model = runner._model_forward
+
+    def with_poisoned_padding(input_ids, positions, *rest, **options):
+        # vLLM leaves earlier steps' ids behind the batch's tokens.
+        scheduled = int(runner.query_start_loc.np[runner.input_batch.num_reqs])
+        input_ids[scheduled:] = PAD
+        return run_model(input_ids, positions, *rest, **options)
+
+    runner._model_forward = with_poisoned_padding
     if with_embedding:
         embedding = runner.get_model().model.embed_tokens.weight
         poisoned = embedding.detach().cpu()

@@ -98,6 +98,12 @@ def test_a_seed_does_not_depend_on_the_host_path(llm):
     )
 
 
+def test_a_seeded_prompt_may_be_prefilled_in_chunks(llm):
+    prompt = random_prompt(150, seed=43)
+    first, second = (tokens(generate(llm, [prompt], _params(seed=9))) for _ in range(2))
+    assert first == second
+
+
 def test_without_a_seed_draws_differ(llm):
     assert len({tuple(_run(llm)) for _ in range(4)}) == 4
 
@@ -134,13 +140,15 @@ def test_temperature_sharpens_towards_greedy(llm):
     ids=["top_k", "top_p", "min_p", "top_k and top_p"],
 )
 def test_filters_allow_exactly_their_tokens(llm, reference_logprobs, options, allowed):
-    """At temperature 2 every allowed token comes up, and no other."""
+    """At temperature 2 every likely allowed token comes up, and no other one."""
     scaled = np.exp(reference_logprobs / 2)
     mask = allowed(scaled / scaled.sum())
     params = [_params(1, seed=s, temperature=2.0, **options) for s in range(300)]
     drawn = {t[0] for t in tokens(generate(llm, [PROMPT] * 300, *params))}
     assert drawn <= set(np.flatnonzero(mask))
-    assert len(drawn) > 1
+    # A token that 300 draws miss once in e^-20 runs, or more often, may be missing.
+    kept = np.where(mask, scaled, 0)
+    assert drawn >= set(np.flatnonzero(300 * kept / kept.sum() >= 20))
 
 
 def _keep(p, k):

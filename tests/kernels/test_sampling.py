@@ -158,6 +158,12 @@ def test_ties_and_excluded_tokens_are_never_split(values, top_k, top_p, seed):
         assert logits[0, token] >= ranked[min(top_k, 40) - 1]
 
 
+def test_zeros_of_either_sign_are_equal():
+    """top_k 1 keeps both, so both are drawn."""
+    observed = _draw([-0.0, 0.0, -5.0], top_k=1)
+    np.testing.assert_allclose(observed, [0.5, 0.5, 0.0], atol=0.02)
+
+
 def test_bad_arguments_are_named_at_once():
     parameters = _parameters(2)
     with pytest.raises(ShapeError) as caught:

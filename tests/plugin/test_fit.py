@@ -17,19 +17,27 @@ TOKENS, ROWS, VOCABULARY = 10, 3, 100
 ACTIVATION_BYTES = 10 * 352 * 2 + 3 * 100 * 4 * 4
 # K and V of one token: 2 * 5 layers * 2 heads * 8 elements * 2 bytes.
 TOKEN_BYTES = 320
+BLOCK = 10
 
 
 def _config(model: str, *, max_model_len=100, utilization=0.5, requested=None, **changes):
-    facts = {"sliding_window": None, "intermediate": 64, "dtype": torch.bfloat16} | changes
+    facts = {"sliding_window": None, "intermediate": 64, "dtype": torch.bfloat16}
+    facts |= {"cache_dtype": "auto", "blocks": None, "original": None} | changes
     return SimpleNamespace(
         parallel_config=None,
         scheduler_config=SimpleNamespace(max_num_batched_tokens=TOKENS, max_num_seqs=ROWS),
         cache_config=SimpleNamespace(
-            gpu_memory_utilization=utilization, kv_cache_memory_bytes=requested
+            gpu_memory_utilization=utilization,
+            kv_cache_memory_bytes=requested,
+            cache_dtype=facts["cache_dtype"],
+            block_size=BLOCK,
+            user_specified_block_size=True,
+            num_gpu_blocks_override=facts["blocks"],
         ),
         model_config=SimpleNamespace(
             model=model,
             max_model_len=max_model_len,
+            original_max_model_len=facts["original"],
             dtype=facts["dtype"],
             hf_text_config=SimpleNamespace(intermediate_size=facts["intermediate"]),
             get_hidden_size=lambda: 32,
@@ -77,8 +85,12 @@ def test_an_unknown_mlp_counts_as_four_times_the_hidden_size():
     assert wider - ACTIVATION_BYTES == 10 * 3 * 64 * 2
 
 
-# Usable, to the byte: weights 300 * 2, activations, and 100 tokens of cache.
-NEEDED = 600 + ACTIVATION_BYTES + 100 * TOKEN_BYTES
+def test_of_an_mlp_per_layer_the_largest_counts():
+    assert fit.activation_bytes(_config("", intermediate=[8, 64, 32])) == ACTIVATION_BYTES
+
+
+# Usable, to the byte: weights 300 * 2, activations, and eleven blocks of ten tokens: vLLM keeps one.
+NEEDED = 600 + ACTIVATION_BYTES + 110 * TOKEN_BYTES
 
 
 def test_a_model_that_fits_to_the_byte_passes(checkpoint, device):
@@ -92,7 +104,7 @@ def test_one_byte_less_is_refused_with_the_length_that_fits(checkpoint, device):
         fit.refuse_what_cannot_fit(_config(checkpoint))
     sentence = str(refused.value)
     assert sentence.startswith("--max-model-len: found 100, for which one request needs 0.03 MiB")
-    assert "lower it to at most 99" in sentence
+    assert "lower it to at most 90" in sentence
     assert "\n" not in sentence
 
 
@@ -104,9 +116,37 @@ def test_weights_alone_that_do_not_fit_are_refused(checkpoint, device):
 
 def test_a_requested_cache_is_what_a_request_must_fit(checkpoint, device):
     device(MIB)
-    fit.refuse_what_cannot_fit(_config(checkpoint, requested=100 * TOKEN_BYTES))
-    with pytest.raises(TorchTpuError, match="lower it to at most 49"):
-        fit.refuse_what_cannot_fit(_config(checkpoint, requested=50 * TOKEN_BYTES - 1))
+    fit.refuse_what_cannot_fit(_config(checkpoint, requested=110 * TOKEN_BYTES))
+    with pytest.raises(TorchTpuError, match=r"lower it to at most 40(,|$)"):
+        fit.refuse_what_cannot_fit(_config(checkpoint, requested=60 * TOKEN_BYTES - 1))
+
+
+def test_a_cache_in_a_smaller_dtype_counts_as_such(checkpoint, device):
+    """Weights and activations in float32, the cache in bfloat16: 11 blocks of 3,200 bytes."""
+    device(2 * (1200 + 2 * 7040 + 4800 + 110 * TOKEN_BYTES))
+    fit.refuse_what_cannot_fit(_config(checkpoint, dtype=torch.float32, cache_dtype="bfloat16"))
+    with pytest.raises(TorchTpuError, match="--max-model-len"):
+        fit.refuse_what_cannot_fit(_config(checkpoint, dtype=torch.float32))
+
+
+def test_a_length_that_vllm_is_to_fit_is_not_refused(checkpoint, device):
+    device(2 * (NEEDED - 50 * TOKEN_BYTES))
+    fit.refuse_what_cannot_fit(_config(checkpoint, original=-1))
+
+
+def test_a_number_of_blocks_must_fit_and_hold_the_longest_request(checkpoint, device):
+    device(2 * NEEDED)
+    fit.refuse_what_cannot_fit(_config(checkpoint, blocks=11))
+    with pytest.raises(TorchTpuError, match=r"--num-gpu-blocks-override: found 12.*at most 11"):
+        fit.refuse_what_cannot_fit(_config(checkpoint, blocks=12))
+    with pytest.raises(TorchTpuError, match=r"--max-model-len: found 100.*at most 90"):
+        fit.refuse_what_cannot_fit(_config(checkpoint, blocks=10))
+
+
+def test_consolidated_copies_of_the_weights_are_not_counted(checkpoint, device):
+    save_file({"a": torch.zeros(5000)}, f"{checkpoint}/consolidated.safetensors")
+    device(2 * NEEDED)
+    fit.refuse_what_cannot_fit(_config(checkpoint))
 
 
 def test_a_sliding_window_needs_less_than_the_longest_request(checkpoint, device):

@@ -119,3 +119,14 @@ def test_the_virtual_tpu_s_use_is_the_process_s(kind):
     assert with_it > len(held)
     del held
     assert memory.used_bytes() < with_it - 32 * MIB
+
+
+def test_a_container_s_limit_counts_if_it_is_lower(tmp_path):
+    limit = tmp_path / "memory.max"
+    host = memory._ram_bytes((limit,))
+    limit.write_text("max\n")
+    assert memory._ram_bytes((limit,)) == host
+    limit.write_text("1048576\n")
+    assert memory._ram_bytes((limit,)) == 1048576
+    limit.write_text(str(10**18))
+    assert memory._ram_bytes((limit,)) == host

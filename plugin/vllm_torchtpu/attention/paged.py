@@ -19,9 +19,7 @@ from vllm.v1.kv_cache_interface import AttentionSpec
 from vllm.v1.kv_cache_layout import KVCacheLayout
 
 from vllm_torchtpu.errors import TorchTpuError
-
-# A page of 128 tokens fills the lanes of a TPU register, and one page is one step of the op.
-_PREFERRED_BLOCK_TOKENS = 128
+from vllm_torchtpu.fit import PREFERRED_BLOCK_TOKENS
 
 
 @dataclass
@@ -96,7 +94,7 @@ class PagedAttentionBackend(AttentionBackend):
     @classmethod
     def get_preferred_block_size(cls, default_block_size: int) -> int:
         """Used unless the user gives --block-size."""
-        return _PREFERRED_BLOCK_TOKENS
+        return PREFERRED_BLOCK_TOKENS
 
     @classmethod
     def supported_kv_cache_layouts(cls) -> tuple[KVCacheLayout, ...]:

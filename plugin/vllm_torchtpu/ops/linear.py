@@ -3,7 +3,8 @@
 import jax
 import torch
 from jax import lax
-from torch_tpu._internal.pallas import pallas
+
+from vllm_torchtpu.ops.jax_op import jax_op
 
 
 def _linear(x: jax.Array, weight: jax.Array) -> jax.Array:
@@ -13,7 +14,7 @@ def _linear(x: jax.Array, weight: jax.Array) -> jax.Array:
     return lax.optimization_barrier(product).T.reshape(*x.shape[:-1], weight.shape[0])
 
 
-_op = pallas.jax_op("torchtpu::linear", _linear)
+_op = jax_op("torchtpu::linear", _linear)
 
 
 @_op.register_fake

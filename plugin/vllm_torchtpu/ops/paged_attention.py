@@ -2,8 +2,9 @@
 
 import jax
 import torch
-from torch_tpu._internal.pallas import pallas
 from torchtpu_kernels.ops import paged_attention as kernel
+
+from vllm_torchtpu.ops.jax_op import jax_op
 
 
 def _paged_attention(
@@ -34,7 +35,7 @@ def _paged_attention(
 
 
 # Donating the cache is what keeps the write in place; a separate scatter would copy the pool.
-_op = pallas.jax_op("torchtpu::paged_attention", _paged_attention, donate_argnums=(0,))
+_op = jax_op("torchtpu::paged_attention", _paged_attention, donate_argnums=(0,))
 
 
 @_op.register_fake

@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 import torch
 from jax import lax
-from torch_tpu._internal.pallas import pallas
 from torchtpu_kernels.ops import sampling as kernel
+
+from vllm_torchtpu.ops.jax_op import jax_op
 
 # Columns of the packed parameters: one transfer to the device instead of six.
 TEMPERATURE, TOP_K, TOP_P, MIN_P, SEED_LOW, SEED_HIGH, COUNTER, NUM_COLUMNS = range(8)
@@ -26,7 +27,7 @@ def _sample_tokens(logits: jax.Array, packed: jax.Array) -> jax.Array:
     )
 
 
-_op = pallas.jax_op("torchtpu::sample_tokens", _sample_tokens)
+_op = jax_op("torchtpu::sample_tokens", _sample_tokens)
 
 
 @_op.register_fake

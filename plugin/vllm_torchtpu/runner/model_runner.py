@@ -106,7 +106,11 @@ class TorchTpuModelRunner(GPUModelRunner):
 
     def _update_states(self, scheduler_output: SchedulerOutput) -> Any:
         with self.on_host():
-            return super()._update_states(scheduler_output)
+            corrections = super()._update_states(scheduler_output)
+        # Noise follows from `_seeds`. A generator on the host has no offset, which vLLM would move
+        # back for a seeded prompt that is prefilled in chunks.
+        self.input_batch.generators.clear()
+        return corrections
 
     def _on_request_state_removed(self, req_id: str, req_state: Any) -> None:
         self._seeds.forget(req_id)
@@ -161,13 +165,13 @@ class TorchTpuModelRunner(GPUModelRunner):
     def sample_tokens(self, grammar_output: GrammarOutput | None) -> ModelRunnerOutput:
         """See the base class; grammar masks are applied on the host."""
         state = self.execute_model_state
-        if grammar_output is not None and state is not None and state.logits is not None:
-            with self.timer.device():
-                logits = state.logits.cpu()
-            self.execute_model_state = state._replace(
-                logits=logits[: self.input_batch.num_reqs].float()
-            )
         with self.timer.host():
+            if grammar_output is not None and state is not None and state.logits is not None:
+                with self.timer.device():
+                    logits = state.logits.cpu()
+                self.execute_model_state = state._replace(
+                    logits=logits[: self.input_batch.num_reqs].float()
+                )
             output: ModelRunnerOutput = cast(Any, super()).sample_tokens(grammar_output)
         self.timer.finish_step()
         self.guard.check(self._step_shape)

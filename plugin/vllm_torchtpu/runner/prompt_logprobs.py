@@ -71,7 +71,9 @@ def _score(
     rows = torch.zeros(runner.row_buckets.fit(count), dtype=torch.int64)
     rows[:count] = torch.arange(first_row, first_row + count)
     logits = runner.model.compute_logits(hidden_states[rows.to(runner.device)])
-    logits = logits.cpu()[:count].float()
+    with runner.timer.device():
+        logits = logits.cpu()
+    logits = logits[:count].float()
     # Prompt tokens skip the sampling processors, so processed and raw scores are the same.
     if runner.model_config.logprobs_mode not in ("raw_logits", "processed_logits"):
         logits = runner.sampler.compute_logprobs(logits)

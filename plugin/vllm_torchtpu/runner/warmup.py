@@ -8,7 +8,7 @@ from tqdm import tqdm
 from vllm.forward_context import set_forward_context
 from vllm.logger import init_logger
 
-from vllm_torchtpu.compile.counter import compilation_count
+from vllm_torchtpu.compile.counter import compilation_count, executable_count
 from vllm_torchtpu.runner.model_runner import TorchTpuModelRunner
 
 logger = init_logger("vllm.torchtpu.warmup")
@@ -18,8 +18,7 @@ logger = init_logger("vllm.torchtpu.warmup")
 def warm_up(runner: TorchTpuModelRunner) -> float:
     """Runs each bucket once and arms the compile guard; returns the seconds it took."""
     start = time.perf_counter()
-    before = compilation_count()
-    graphs = 0
+    compiled, graphs = compilation_count(), executable_count()
     tokens = tqdm(
         runner.token_buckets.sizes,
         desc="Compiling",
@@ -31,7 +30,6 @@ def warm_up(runner: TorchTpuModelRunner) -> float:
         bucket_start = time.perf_counter()
         tokens.set_postfix_str(f"{num_tokens} tokens")
         hidden_states = _run_model(runner, num_tokens)
-        graphs += 1
         for num_rows in runner.row_buckets.sizes:
             rows = torch.zeros(num_rows, dtype=torch.int64).to(runner.device)
             gathered = hidden_states[rows]
@@ -39,7 +37,6 @@ def warm_up(runner: TorchTpuModelRunner) -> float:
             gathered.cpu()
             if num_tokens == runner.token_buckets.sizes[0]:
                 _run_sampling(runner, gathered)
-                graphs += 2
         logger.info(
             "Compiled the graphs of %d tokens in %.1f s",
             num_tokens,
@@ -49,8 +46,8 @@ def warm_up(runner: TorchTpuModelRunner) -> float:
     seconds = time.perf_counter() - start
     logger.info(
         "torchtpu: warm-up finished: graphs=%d compiled=%d seconds=%.1f",
-        graphs,
-        compilation_count() - before,
+        executable_count() - graphs,
+        compilation_count() - compiled,
         seconds,
     )
     return seconds

@@ -77,7 +77,7 @@ def _keep_until(scaled: jax.Array, mass: jax.Array, bound: jax.Array) -> jax.Arr
 
 def _ordered_image(x: jax.Array) -> jax.Array:
     """Maps float32 to uint32 so that the order stays; -0.0 and 0.0 become equal."""
-    bits = lax.bitcast_convert_type(x + 0.0, jnp.uint32)
+    bits = lax.bitcast_convert_type(jnp.where(x == 0.0, 0.0, x), jnp.uint32)
     return jnp.where(bits >> 31 == 1, ~bits, bits | jnp.uint32(1 << 31))
 
 
