@@ -9,7 +9,7 @@ ARGS ?=
 PYTEST = .venv/bin/python -m pytest
 # A selection of tests may leave one of the two runs of `make test` with nothing to do (pytest's code 5).
 EMPTY_IS_FINE = $(if $(ARGS),|| [ $$? -eq 5 ])
-# Engines are heavy: unit tests share the cores, engine tests run one module after the other.
+# An engine starts on one core: two modules of engine tests run side by side, each with its own.
 WORKERS ?= 2
 
 help: ## Lists the commands
@@ -29,7 +29,7 @@ test-fast: setup ## Runs the quick unit tests (ARGS=)
 	$(PYTEST) -m "not engine and not slow and not aot" -n $(WORKERS) --durations=10 $(ARGS)
 
 test-e2e: setup ## Runs the tests that start engines (ARGS=)
-	$(PYTEST) -m engine -n 0 --timeout=900 --durations=15 $(ARGS)
+	$(PYTEST) -m engine -n $(WORKERS) --dist loadfile --timeout=900 --durations=15 $(ARGS)
 
 check: setup ## Runs every check of the repository and shows all problems at once
 	@.venv/bin/python -m ci.checks

@@ -31,7 +31,7 @@ _VIRTUAL_TPU_BACKEND = "vllm_torchtpu.runner.backend.virtual_tpu"
 class TorchTpuPlatform(Platform):
     """TPUs and the virtual TPU, through torch_tpu.
 
-    Runs in the API server too, so nothing here touches the device or imports torch_tpu.
+    Runs in the API server too, so nothing here touches the device.
     """
 
     _enum = PlatformEnum.OOT

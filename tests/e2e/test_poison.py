@@ -55,7 +55,7 @@ def test_nan_in_everything_unused_gives_the_same_tokens(name, with_embedding, ti
     assert tokens(clean) == tokens(poisoned)
     for before, after in zip(clean, poisoned, strict=True):
         for old, new in zip(before.outputs[0].logprobs, after.outputs[0].logprobs, strict=True):
-            assert _values(old) == pytest.approx(_values(new), abs=1e-5)
+            assert _values(old) == pytest.approx(_values(new), abs=1e-4)
 
 
 def _values(logprobs) -> dict[int, float]:

@@ -171,7 +171,9 @@ def test_sigterm_ends_a_streamed_answer_and_then_the_server(start):
             _check(ending)
             events = _events(lines)
     assert len(events) < 240
-    assert events[-1]["choices"][0]["finish_reason"] == "abort"
+    # vLLM tells the client either that the request was aborted or that its engine is gone.
+    last = events[-1]
+    assert "error" in last or last["choices"][0]["finish_reason"] == "abort", last
     assert "Traceback" not in ending.log
 
 

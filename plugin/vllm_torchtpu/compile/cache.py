@@ -106,7 +106,7 @@ def _shared_memory_is_usable() -> bool:
 
 
 def _shared_memory_name(directory: Path) -> str:
-    """The name of this directory's part of shared memory: random, and gone with the directory.
+    """The name of this directory's part of shared memory: random, and forgotten with the directory.
 
     With a fixed name, executables in shared memory would outlive a deleted directory, and torch_tpu
     would never write them to the new one.
