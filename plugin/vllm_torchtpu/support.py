@@ -204,6 +204,8 @@ def _model(model: ModelConfig) -> Iterator[str]:
             "has recurrent (Mamba or linear attention) layers",
         ),
         (model.is_attention_free, "has no attention layers"),
+        (_has_alibi(model), "biases attention by distance (ALiBi)"),
+        (_has_shared_kv(model), "shares KV caches between layers"),
         (model.is_encoder_decoder, "is an encoder-decoder model"),
     ):
         if has_it:
@@ -219,6 +221,15 @@ def _model(model: ModelConfig) -> Iterator[str]:
     ):
         if is_set:
             yield f"{option}: not supported on this platform yet; leave it out"
+
+
+def _has_alibi(model: ModelConfig) -> bool:
+    text = model.hf_text_config
+    return bool(getattr(text, "alibi", False)) or getattr(text, "model_type", "") == "bloom"
+
+
+def _has_shared_kv(model: ModelConfig) -> bool:
+    return bool(getattr(model.hf_text_config, "num_kv_shared_layers", 0))
 
 
 def _layer_types(model: ModelConfig) -> set[str]:

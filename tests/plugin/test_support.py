@@ -153,9 +153,14 @@ def test_an_unquantised_cache_passes(dtype):
         ({"compilation__cudagraph_capture_sizes": [1, 2]}, "--compilation-config"),
         ({"load__load_format": "gguf"}, "--load-format"),
         ({"cache__kv_cache_dtype_skip_layers": ["0"]}, "--kv-cache-dtype-skip-layers"),
-        (
-            {"model__hf_text_config": SimpleNamespace(layer_types=["linear_attention"])},
-            "model 'some/model'",
+        *(
+            ({"model__hf_text_config": SimpleNamespace(**fact)}, "model 'some/model'")
+            for fact in (
+                {"layer_types": ["full_attention", "linear_attention"]},
+                {"alibi": True},
+                {"model_type": "bloom"},
+                {"num_kv_shared_layers": 2},
+            )
         ),
     ],
     ids=str,
