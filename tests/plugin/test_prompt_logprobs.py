@@ -8,6 +8,7 @@ import torch
 from vllm.v1.sample.sampler import Sampler
 from vllm_torchtpu.runner.bucket import Buckets
 from vllm_torchtpu.runner.prompt_logprobs import collect
+from vllm_torchtpu.runner.timing import StepTimer
 
 VOCABULARY = 32
 PROMPT = [int(token) for token in np.random.default_rng(0).integers(0, VOCABULARY, 21)]
@@ -41,6 +42,7 @@ def _runner() -> SimpleNamespace:
         model=SimpleNamespace(compute_logits=logits),
         model_config=SimpleNamespace(logprobs_mode="raw_logprobs"),
         sampler=Sampler(),
+        timer=StepTimer(),
         shapes=shapes,
     )
 
