@@ -5,6 +5,7 @@ vLLM imports this module while it imports its own configuration, hence the late 
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 import torch
@@ -43,6 +44,7 @@ class TorchTpuPlatform(Platform):
     simple_compile_backend = "eager"
     device_control_env_var = "TPU_VISIBLE_CHIPS"
     supported_quantization: list[str] = []
+    _has_command_line = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,6 +147,16 @@ class TorchTpuPlatform(Platform):
         return True
 
     @classmethod
+    def pre_register_and_update(cls, parser: argparse.ArgumentParser | None = None) -> None:
+        """Turns asynchronous scheduling off by default on the command line.
+
+        So a user's --async-scheduling can be told from vLLM's own default, and refused.
+        """
+        if parser is not None:
+            parser.set_defaults(async_scheduling=False)
+            cls._has_command_line = True
+
+    @classmethod
     def check_and_update_config(cls, vllm_config: VllmConfig) -> None:
         """Refuses what is not supported, then sets what this platform needs.
 
@@ -156,7 +168,7 @@ class TorchTpuPlatform(Platform):
         from vllm_torchtpu.fit import refuse_what_cannot_fit
         from vllm_torchtpu.support import refuse_unsupported
 
-        refuse_unsupported(vllm_config)
+        refuse_unsupported(vllm_config, async_is_a_choice=cls._has_command_line)
         refuse_what_cannot_fit(vllm_config)
         vllm_config.parallel_config.worker_cls = "vllm_torchtpu.worker.TorchTpuWorker"
         ending.end_at_once_while_starting()

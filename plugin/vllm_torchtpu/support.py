@@ -29,8 +29,12 @@ _FOREIGN_LOAD_FORMATS = ("bitsandbytes", "gguf")
 _KV_CACHE_DTYPES = ("auto", "bfloat16", "float16")
 
 
-def refuse_unsupported(config: VllmConfig) -> None:
+def refuse_unsupported(config: VllmConfig, *, async_is_a_choice: bool = False) -> None:
     """Raises one TorchTpuError that names every unsupported option, or returns.
+
+    Args:
+        config: As vLLM has built it.
+        async_is_a_choice: Whether asynchronous scheduling is on only if the user asked for it.
 
     Raises:
         TorchTpuError: One line per option: what was asked, why not, the nearest thing that works.
@@ -42,6 +46,10 @@ def refuse_unsupported(config: VllmConfig) -> None:
     problems += _loading(config.load_config)
     problems += _cache(config.cache_config)
     problems += _scheduling(config.scheduler_config)
+    if async_is_a_choice and config.scheduler_config.async_scheduling:
+        problems.append(
+            "--async-scheduling: not supported on this platform yet; leave it out: the text is the same"
+        )
     if config.model_config is not None:
         problems += _model(config.model_config)
     raise_all(problems)

@@ -1,5 +1,6 @@
 """What the platform answers to vLLM, and the configuration that it leaves."""
 
+import argparse
 import os
 import subprocess
 import sys
@@ -110,7 +111,7 @@ def _config(mode=CompilationMode.VLLM_COMPILE, *, async_scheduling=True):
 def checks(monkeypatch) -> list[str]:
     """The checks that were asked, in order; none refuses."""
     asked: list[str] = []
-    monkeypatch.setattr(support, "refuse_unsupported", lambda _: asked.append("unsupported"))
+    monkeypatch.setattr(support, "refuse_unsupported", lambda _, **__: asked.append("unsupported"))
     monkeypatch.setattr(fit, "refuse_what_cannot_fit", lambda _: asked.append("fit"))
     monkeypatch.setenv("VLLM_WORKER_MULTIPROC_METHOD", "")  # remembers what to restore
     monkeypatch.delenv("VLLM_WORKER_MULTIPROC_METHOD")
@@ -151,7 +152,7 @@ def test_workers_are_spawned_unless_the_user_says_otherwise(checks, monkeypatch,
 
 
 def test_a_refusal_leaves_the_configuration_alone(monkeypatch):
-    def refuse(_):
+    def refuse(_, **__):
         raise TorchTpuError("a: b; c")
 
     monkeypatch.setattr(support, "refuse_unsupported", refuse)
@@ -212,3 +213,15 @@ def test_the_platform_installs_the_hook(hook):
     TorchTpuPlatform()
     assert getattr(sys.excepthook, "_shows_sentences", False)
     assert ours.TorchTpuPlatform.device_type == "tpu"
+
+
+def test_the_command_line_s_default_is_synchronous_scheduling(monkeypatch):
+    monkeypatch.setattr(TorchTpuPlatform, "_has_command_line", False)
+    TorchTpuPlatform.pre_register_and_update()
+    assert not TorchTpuPlatform._has_command_line
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--async-scheduling", action=argparse.BooleanOptionalAction, default=None)
+    TorchTpuPlatform.pre_register_and_update(parser)
+    assert TorchTpuPlatform._has_command_line
+    assert parser.parse_args([]).async_scheduling is False
+    assert parser.parse_args(["--async-scheduling"]).async_scheduling is True

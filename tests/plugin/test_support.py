@@ -170,6 +170,13 @@ def test_other_options_are_refused(change, option):
     assert line.startswith(f"{option}: ")
 
 
+def test_asynchronous_scheduling_is_refused_where_the_user_chose_it():
+    config = _config(scheduler__async_scheduling=True)
+    refuse_unsupported(config)
+    with pytest.raises(TorchTpuError, match=r"^--async-scheduling: "):
+        refuse_unsupported(config, async_is_a_choice=True)
+
+
 def test_a_multimodal_model_passes_as_text_only():
     refuse_unsupported(_config(model__is_multimodal_model=True))
     both = {"model__is_multimodal_model": True, "model__supports_multimodal_inputs": True}
