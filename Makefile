@@ -23,7 +23,7 @@ demo: setup ## Serves a real model on the virtual TPU and records the validated 
 
 test: setup ## Runs all tests (ARGS=)
 	$(PYTEST) -m "not engine" -n $(WORKERS) --durations=15 $(ARGS) $(EMPTY_IS_FINE)
-	$(PYTEST) -m engine -n 0 --timeout=900 --durations=15 $(ARGS) $(EMPTY_IS_FINE)
+	$(PYTEST) -m engine -n $(WORKERS) --dist loadfile --timeout=900 --durations=15 $(ARGS) $(EMPTY_IS_FINE)
 
 test-fast: setup ## Runs the quick unit tests (ARGS=)
 	$(PYTEST) -m "not engine and not slow and not aot" -n $(WORKERS) --durations=10 $(ARGS)
