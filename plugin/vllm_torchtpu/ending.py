@@ -7,7 +7,12 @@ from types import FrameType
 
 # vLLM's loggers, and what it says when a signal has come.
 _LAUNCHER = "vllm.entrypoints.launchers.launcher"
-_OUTPUT_HANDLER = "vllm.v1.engine.async_llm"
+_REPORTERS = (
+    "vllm.v1.engine.async_llm",
+    "vllm.entrypoints.openai.completion.serving",
+    "vllm.entrypoints.openai.chat_completion.serving",
+    "vllm.entrypoints.openai.responses.serving",
+)
 _ENDING = "[shutdown] API server: shutdown triggered"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -50,10 +55,10 @@ def keep_quiet() -> None:
     """Keeps an orderly end of `vllm serve` from logging a traceback.
 
     vLLM cancels the task that listens to the engine before the one that waits for it, which then
-    reports the engine as dead. An engine that dies by itself keeps its report.
+    reports the engine as dead, as do the streams that are open. An engine that dies by itself keeps its report.
     """
     noise = _ShutdownNoise()
-    for name in (_LAUNCHER, _OUTPUT_HANDLER):
+    for name in (_LAUNCHER, *_REPORTERS):
         upstream = logging.getLogger(name)
         if not any(isinstance(known, _ShutdownNoise) for known in upstream.filters):
             upstream.addFilter(noise)
