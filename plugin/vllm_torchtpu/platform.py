@@ -6,6 +6,7 @@ vLLM imports this module while it imports its own configuration, hence the late 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,6 +18,7 @@ from vllm_torchtpu.errors import TorchTpuError, show_sentences
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
+    from vllm.config.compilation import PassConfig
 
 logger = init_logger("vllm.torchtpu.platform")
 
@@ -27,6 +29,13 @@ _UPSTREAM_DEFAULTS = {
 
 # vLLM looks it up where a model runs; Dynamo is not loaded before.
 _VIRTUAL_TPU_BACKEND = "vllm_torchtpu.runner.backend.virtual_tpu"
+
+
+def _no_passes() -> PassConfig:
+    """Returns vLLM's switches of its graph passes, all off."""
+    from vllm.config.compilation import PassConfig
+
+    return PassConfig(**{f.name: False for f in dataclasses.fields(PassConfig) if f.type is bool})
 
 
 class TorchTpuPlatform(Platform):
@@ -157,18 +166,28 @@ class TorchTpuPlatform(Platform):
             cls._has_command_line = True
 
     @classmethod
-    def check_and_update_config(cls, vllm_config: VllmConfig) -> None:
-        """Refuses what is not supported, then sets what this platform needs.
+    def apply_config_platform_defaults(cls, vllm_config: VllmConfig) -> None:
+        """Refuses what is not supported, while what the user chose can still be told.
 
         Raises:
             TorchTpuError: One line per unsupported option.
         """
-        from vllm.config import CompilationMode, CUDAGraphMode
-
-        from vllm_torchtpu.fit import refuse_what_cannot_fit
         from vllm_torchtpu.support import refuse_unsupported
 
         refuse_unsupported(vllm_config, async_is_a_choice=cls._has_command_line)
+
+    @classmethod
+    def check_and_update_config(cls, vllm_config: VllmConfig) -> None:
+        """Refuses sizes that cannot fit, then sets what this platform needs.
+
+        Raises:
+            TorchTpuError: One line per size.
+        """
+        from vllm.config import CompilationMode, CUDAGraphMode
+        from vllm.config.vllm import OptimizationLevel
+
+        from vllm_torchtpu.fit import refuse_what_cannot_fit
+
         refuse_what_cannot_fit(vllm_config)
         vllm_config.parallel_config.worker_cls = "vllm_torchtpu.worker.TorchTpuWorker"
         ending.end_at_once_while_starting()
@@ -178,11 +197,16 @@ class TorchTpuPlatform(Platform):
         if vllm_config.scheduler_config.async_scheduling:
             logger.info("Scheduling is synchronous: asynchronous scheduling is not supported yet.")
             vllm_config.scheduler_config.async_scheduling = False
+        level = vllm_config.optimization_level
+        if level in (OptimizationLevel.O1, OptimizationLevel.O3):
+            logger.info("-O%d compiles as -O2 does: torch_tpu has one level.", level)
         compilation = vllm_config.compilation_config
         compilation.cudagraph_mode = CUDAGraphMode.NONE
         compilation.cudagraph_capture_sizes = []
         compilation.max_cudagraph_capture_size = 0
         compilation.splitting_ops = []
+        # vLLM's defaults name passes over graphs that Inductor would compile.
+        compilation.pass_config = _no_passes()
         if compilation.mode != CompilationMode.NONE:
             compilation.mode = CompilationMode.STOCK_TORCH_COMPILE
             compilation.backend = cls.get_compile_backend()

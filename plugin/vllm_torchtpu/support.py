@@ -1,12 +1,9 @@
 """What this platform refuses while the configuration is built, each in one sentence."""
 
-import dataclasses
 from collections.abc import Iterator
 
 from vllm.config import (
     CacheConfig,
-    CompilationConfig,
-    CompilationMode,
     LoadConfig,
     ModelConfig,
     ParallelConfig,
@@ -15,16 +12,10 @@ from vllm.config import (
 )
 
 from vllm_torchtpu.errors import raise_all
+from vllm_torchtpu.no_effect import options_without_effect
 
 # vLLM's attention by the Transformers library names its layers; others are recurrent.
 _ATTENTION_LAYERS = {"attention", "full_attention", "sliding_attention"}
-# Fields that vLLM itself fills in, by its other options and ours.
-_SET_BY_VLLM = {
-    "enable_flashinfer_autotune",
-    "enable_jit_warmup",
-    "ir_op_priority",
-    "sparse_mla_prefill_workspace_factor",
-}
 _FOREIGN_LOAD_FORMATS = ("bitsandbytes", "gguf")
 _KV_CACHE_DTYPES = ("auto", "bfloat16", "float16")
 
@@ -33,7 +24,7 @@ def refuse_unsupported(config: VllmConfig, *, async_is_a_choice: bool = False) -
     """Raises one TorchTpuError that names every unsupported option, or returns.
 
     Args:
-        config: As vLLM has built it.
+        config: Before vLLM fills in its defaults, so that what the user chose can be told.
         async_is_a_choice: Whether asynchronous scheduling is on only if the user asked for it.
 
     Raises:
@@ -41,8 +32,7 @@ def refuse_unsupported(config: VllmConfig, *, async_is_a_choice: bool = False) -
     """
     problems = list(_parallelism(config.parallel_config))
     problems += _features(config)
-    problems += _without_effect(config)
-    problems += _compilation(config.compilation_config)
+    problems += options_without_effect(config)
     problems += _loading(config.load_config)
     problems += _cache(config.cache_config)
     problems += _scheduling(config.scheduler_config)
@@ -111,50 +101,6 @@ def _features(config: VllmConfig) -> Iterator[str]:
             "VLLM_USE_V2_MODEL_RUNNER: found 1, but vLLM's V2 runner needs Triton, which a TPU "
             "lacks; unset it for the V1 runner"
         )
-
-
-def _without_effect(config: VllmConfig) -> Iterator[str]:
-    """Options of kernels that this platform does not have: a value beside the default is in vain."""
-    for option, group in (
-        ("--attention-config", config.attention_config),
-        ("--kernel-config", config.kernel_config),
-    ):
-        default = type(group)()
-        for field in dataclasses.fields(group):
-            value = getattr(group, field.name)
-            if field.name not in _SET_BY_VLLM and value != getattr(default, field.name):
-                yield (
-                    f"{option}: {field.name} is {getattr(value, 'name', value)!r}, which has no "
-                    "effect on this platform; leave it out"
-                )
-
-
-def _compilation(compilation: CompilationConfig) -> Iterator[str]:
-    """vLLM has filled in the defaults of this platform where the user chose nothing."""
-    from vllm.platforms import current_platform
-
-    backend = current_platform.get_compile_backend()
-    if compilation.backend not in ("", "tpu", backend):
-        yield (
-            f"--compilation-config: found backend {compilation.backend!r}, but graphs are compiled "
-            "by torch_tpu here; leave it out, or pass --enforce-eager"
-        )
-    if compilation.mode == CompilationMode.DYNAMO_TRACE_ONCE:
-        yield (
-            "--compilation-config: found mode 2 (DYNAMO_TRACE_ONCE), but each bucket is traced by "
-            "itself here; leave it out"
-        )
-    for name in (
-        "splitting_ops",
-        "compile_sizes",
-        "cudagraph_capture_sizes",
-        "max_cudagraph_capture_size",
-    ):
-        if value := getattr(compilation, name):
-            yield (
-                f"--compilation-config: {name} is {value}, which has no effect without CUDA graphs; "
-                "leave it out"
-            )
 
 
 def _loading(load: LoadConfig) -> Iterator[str]:

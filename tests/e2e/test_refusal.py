@@ -118,6 +118,25 @@ REFUSED: dict[str, tuple[list[str], list[str]]] = {
         [r"model '.+': is quantised by 'fp8'"],
     ),
     "kv fp8": (["--kv-cache-dtype", "fp8"], ["--kv-cache-dtype: found 'fp8'.* auto, bfloat16"]),
+    "cuda graphs": (
+        ["-cc.cudagraph_mode=FULL"],
+        ["--compilation-config: cudagraph_mode is 'FULL', which has no effect"],
+    ),
+    "vllm's compiler": (
+        ["--compilation-config", '{"mode": 3, "custom_ops": ["+rms_norm"]}'],
+        [
+            r"--compilation-config: found mode 3 \(VLLM_COMPILE\)",
+            r"--compilation-config: custom_ops is \['\+rms_norm'\], which has no effect",
+        ],
+    ),
+    "graph passes": (
+        ["--compilation-config", '{"pass_config": {"fuse_norm_quant": true}}'],
+        ["--compilation-config: pass_config.fuse_norm_quant is True, which has no effect"],
+    ),
+    "tracing": (
+        ["--enable-layerwise-nvtx-tracing"],
+        ["--enable-layerwise-nvtx-tracing: found True, which has no effect"],
+    ),
     "prompt embeds": (["--enable-prompt-embeds"], ["--enable-prompt-embeds: "]),
     "cpu offload": (["--cpu-offload-gb", "1"], ["--cpu-offload-gb: "]),
     "kv offload": (["--kv-offloading-size", "1"], ["--kv-offloading-size: "]),
@@ -165,6 +184,11 @@ ACCEPTED: dict[str, list[str]] = {
     "plain": [],
     "eager": ["--enforce-eager"],
     "bfloat16": ["--dtype", "bfloat16", "--kv-cache-dtype", "bfloat16"],
+    "not compiled": ["-O0"],
+    "compiled less": ["-O1"],
+    "compiled more": ["-O3"],
+    "mode 1": ["-cc.mode=1"],
+    "no cuda graphs": ["-cc.cudagraph_mode=NONE"],
     "one device": ["--tensor-parallel-size", "1"],
     "text only": ["--model", "images", "--language-model-only"],
     "block size": ["--block-size", "64"],
@@ -172,13 +196,16 @@ ACCEPTED: dict[str, list[str]] = {
 
 _SCRIPT = """
 import json, sys
+from vllm.config.utils import replace
 from vllm.engine.arg_utils import EngineArgs
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 found = {}
 for name, arguments in json.loads(sys.argv[1]).items():
     parser = EngineArgs.add_cli_args(FlexibleArgumentParser())
     try:
-        EngineArgs.from_cli_args(parser.parse_args(arguments)).create_engine_config()
+        config = EngineArgs.from_cli_args(parser.parse_args(arguments)).create_engine_config()
+        # As for a model's text part: the checks run again on what they have left.
+        replace(config, model_config=config.model_config)
         found[name] = ["accepted", ""]
     except BaseException as error:
         found[name] = [type(error).__name__, str(error)]

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from vllm.config import CompilationMode, CUDAGraphMode
+from vllm.config.vllm import OptimizationLevel
 from vllm.v1.attention.backends.registry import AttentionBackendEnum
 from vllm_torchtpu import device, fit, memory, support
 from vllm_torchtpu import platform as ours
@@ -94,6 +95,7 @@ def test_a_model_that_needs_other_attention_is_refused(selector, need):
 
 def _config(mode=CompilationMode.VLLM_COMPILE, *, async_scheduling=True):
     return SimpleNamespace(
+        optimization_level=OptimizationLevel.O2,
         parallel_config=SimpleNamespace(worker_cls="auto"),
         scheduler_config=SimpleNamespace(async_scheduling=async_scheduling),
         compilation_config=SimpleNamespace(
@@ -119,7 +121,10 @@ def checks(monkeypatch) -> list[str]:
 
 
 def test_what_is_unsupported_is_refused_before_it_is_measured(checks):
-    TorchTpuPlatform.check_and_update_config(_config())
+    config = _config()
+    TorchTpuPlatform.apply_config_platform_defaults(config)
+    assert checks == ["unsupported"]
+    TorchTpuPlatform.check_and_update_config(config)
     assert checks == ["unsupported", "fit"]
 
 
@@ -152,10 +157,10 @@ def test_workers_are_spawned_unless_the_user_says_otherwise(checks, monkeypatch,
 
 
 def test_a_refusal_leaves_the_configuration_alone(monkeypatch):
-    def refuse(_, **__):
+    def refuse(_):
         raise TorchTpuError("a: b; c")
 
-    monkeypatch.setattr(support, "refuse_unsupported", refuse)
+    monkeypatch.setattr(fit, "refuse_what_cannot_fit", refuse)
     config = _config()
     with pytest.raises(TorchTpuError):
         TorchTpuPlatform.check_and_update_config(config)

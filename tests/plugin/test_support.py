@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from vllm.config import AttentionConfig, CompilationMode, KernelConfig
+from vllm.config import AttentionConfig, CompilationConfig, CompilationMode, KernelConfig
 from vllm_torchtpu.errors import TorchTpuError
 from vllm_torchtpu.support import refuse_unsupported
 
@@ -55,7 +55,7 @@ def _config(**changes) -> SimpleNamespace:
         "prefetch": _Supported(offload_group_size=0),
         "attention": AttentionConfig(),
         "kernel": KernelConfig(),
-        "compilation": _Supported(backend=""),
+        "compilation": CompilationConfig(),
         "load": _Supported(load_format="auto"),
         "profiler": _Supported(),
     }
@@ -150,7 +150,6 @@ def test_an_unquantised_cache_passes(dtype):
         ({"kernel__linear_backend": "cutlass"}, "--kernel-config"),
         ({"compilation__backend": "inductor"}, "--compilation-config"),
         ({"compilation__mode": CompilationMode.DYNAMO_TRACE_ONCE}, "--compilation-config"),
-        ({"compilation__cudagraph_capture_sizes": [1, 2]}, "--compilation-config"),
         ({"load__load_format": "gguf"}, "--load-format"),
         ({"cache__kv_cache_dtype_skip_layers": ["0"]}, "--kv-cache-dtype-skip-layers"),
         *(
