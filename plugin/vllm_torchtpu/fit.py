@@ -43,7 +43,7 @@ def activation_bytes(config: VllmConfig) -> int:
 def refuse_what_cannot_fit(config: VllmConfig) -> None:
     """Checks weights, activations and the cache of one longest request against the device.
 
-    Weights are known here only for a checkpoint on disk; the worker checks again with the loaded
+    Weights are known here only for a checkpoint on disk, downloaded ones too; the worker checks again with the loaded
     ones, which is why an estimate that errs must err low.
 
     Raises:
@@ -52,8 +52,9 @@ def refuse_what_cannot_fit(config: VllmConfig) -> None:
     model = config.model_config
     if model is None:
         return
-    weights = _checkpoint_bytes(Path(model.model), model.dtype.itemsize)
-    if weights is None:
+    directory = _local_directory(model)
+    weights = directory and _checkpoint_bytes(directory, model.dtype.itemsize)
+    if not weights:
         return
     total = memory.total_bytes()
     budget = memory.Budget(
@@ -89,6 +90,19 @@ def _refuse_blocks(count: int, block_bytes: int, available: int, budget: memory.
             f", but there are {memory.size(available)} (the device has {budget}); lower it to at "
             f"most {available // block_bytes}" + memory.virtual_advice()
         )
+
+
+def _local_directory(model: ModelConfig) -> Path | None:
+    """Returns where the checkpoint lies: the directory given, or the Hub's download cache."""
+    if (given := Path(model.model)).is_dir():
+        return given
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(model.model, revision=model.revision, local_files_only=True))
+    except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError):
+        return None
 
 
 def _checkpoint_bytes(directory: Path, itemsize: int) -> int | None:

@@ -1,7 +1,9 @@
 """What cannot fit is refused by arithmetic; every byte here is worked out by hand."""
 
+import contextlib
 from types import SimpleNamespace
 
+import huggingface_hub.constants
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -22,7 +24,8 @@ BLOCK = 10
 
 def _config(model: str, *, max_model_len=100, utilization=0.5, requested=None, **changes):
     facts = {"sliding_window": None, "intermediate": 64, "dtype": torch.bfloat16}
-    facts |= {"cache_dtype": "auto", "blocks": None, "original": None} | changes
+    facts |= {"cache_dtype": "auto", "blocks": None, "original": None}
+    facts |= {"revision": None} | changes
     return SimpleNamespace(
         parallel_config=None,
         scheduler_config=SimpleNamespace(max_num_batched_tokens=TOKENS, max_num_seqs=ROWS),
@@ -36,6 +39,7 @@ def _config(model: str, *, max_model_len=100, utilization=0.5, requested=None, *
         ),
         model_config=SimpleNamespace(
             model=model,
+            revision=facts["revision"],
             max_model_len=max_model_len,
             original_max_model_len=facts["original"],
             dtype=facts["dtype"],
@@ -160,6 +164,25 @@ def test_without_a_checkpoint_on_disk_nothing_is_refused(model, device, tmp_path
     (tmp_path / "empty").mkdir()
     name = str(tmp_path / "empty") if model == "empty" else model
     fit.refuse_what_cannot_fit(_config(name))
+
+
+@pytest.mark.parametrize(("revision", "is_refused"), [(None, True), ("main", True), ("old", False)])
+def test_a_downloaded_checkpoint_is_found_by_its_name(
+    checkpoint, device, tmp_path, monkeypatch, revision, is_refused
+):
+    """The Hub's cache: models--owner--name/refs/<revision> names a folder of snapshots/."""
+    cache = tmp_path / "hub"
+    repository = cache / "models--somebody--some-model"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("0" * 40)
+    (repository / "snapshots").mkdir()
+    (repository / "snapshots" / ("0" * 40)).symlink_to(checkpoint)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache))
+    device(2 * (NEEDED - 1))
+    config = _config("somebody/some-model", revision=revision)
+    refusal = pytest.raises(TorchTpuError, match=r"^--max-model-len: found 100")
+    with refusal if is_refused else contextlib.nullcontext():
+        fit.refuse_what_cannot_fit(config)
 
 
 def test_without_a_model_nothing_is_refused():
