@@ -1,35 +1,52 @@
 """Lets `vllm serve` end in order: at once while it starts, and without a false report of a death."""
 
+import enum
 import logging
 import signal
 import threading
 from types import FrameType
+from typing import Any
 
 # vLLM's loggers, and what it says when a signal has come.
 _LAUNCHER = "vllm.entrypoints.launchers.launcher"
-_REPORTERS = (
-    "vllm.v1.engine.async_llm",
-    "vllm.entrypoints.openai.completion.serving",
-    "vllm.entrypoints.openai.chat_completion.serving",
-    "vllm.entrypoints.openai.responses.serving",
-)
+_LISTENER = "vllm.v1.engine.async_llm"
 _ENDING = "[shutdown] API server: shutdown triggered"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def end_at_once_while_starting() -> None:
-    """Makes SIGINT and SIGTERM end a starting `vllm serve` with exit code 0.
+class Process(enum.Enum):
+    """A process of `vllm serve`, by the module of vLLM whose signal handlers it has."""
 
-    vLLM's own handler raises KeyboardInterrupt, which the wait for the engine swallows
-    (`vllm.utils.network_utils.zmq_socket_ctx`): the server would come up all the same. Where that
-    handler is not installed, as in a script, nothing changes; when the server is up, vLLM replaces
-    these handlers by those that let requests end.
+    API_SERVER = "vllm.entrypoints."
+    ENGINE = "vllm.v1.engine."
+
+
+_replaced: dict[signal.Signals, Any] = {}
+
+
+def end_at_once_while_starting(process: Process) -> None:
+    """Makes SIGINT and SIGTERM end a starting process of `vllm serve` with exit code 0.
+
+    The API server's own handler raises KeyboardInterrupt, which the wait for the engine swallows
+    (`vllm.utils.network_utils.zmq_socket_ctx`): the server would come up all the same. The engine's
+    only remembers the signal, and warms up to the end. Where that process's handlers are not
+    installed, as in a script or in the other process, nothing changes.
     """
     handler = signal.getsignal(signal.SIGTERM)
-    is_vllms = callable(handler) and (handler.__module__ or "").startswith("vllm.")
+    is_vllms = callable(handler) and (handler.__module__ or "").startswith(process.value)
     if is_vllms and threading.current_thread() is threading.main_thread():
-        for number in _SIGNALS:
-            signal.signal(number, _end)
+        _replaced.update({number: signal.signal(number, _end) for number in _SIGNALS})
+
+
+def let_requests_end() -> None:
+    """Gives the signals of a started engine back to vLLM, whose handlers abort open requests.
+
+    The API server needs no such call: vLLM replaces its handlers when it is up.
+    """
+    for number, handler in _replaced.items():
+        if signal.getsignal(number) is _end:
+            signal.signal(number, handler)
+    _replaced.clear()
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -55,10 +72,10 @@ def keep_quiet() -> None:
     """Keeps an orderly end of `vllm serve` from logging a traceback.
 
     vLLM cancels the task that listens to the engine before the one that waits for it, which then
-    reports the engine as dead, as do the streams that are open. An engine that dies by itself keeps its report.
+    reports the engine as dead. An engine that dies by itself keeps its report.
     """
     noise = _ShutdownNoise()
-    for name in (_LAUNCHER, *_REPORTERS):
+    for name in (_LAUNCHER, _LISTENER):
         upstream = logging.getLogger(name)
         if not any(isinstance(known, _ShutdownNoise) for known in upstream.filters):
             upstream.addFilter(noise)

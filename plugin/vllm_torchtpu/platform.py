@@ -190,7 +190,7 @@ class TorchTpuPlatform(Platform):
 
         refuse_what_cannot_fit(vllm_config)
         vllm_config.parallel_config.worker_cls = "vllm_torchtpu.worker.TorchTpuWorker"
-        ending.end_at_once_while_starting()
+        ending.end_at_once_while_starting(ending.Process.API_SERVER)
         for name, value in _UPSTREAM_DEFAULTS.items():
             if envs.current(name) is None:
                 envs.export(**{name: value})

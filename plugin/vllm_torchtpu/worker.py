@@ -12,7 +12,7 @@ from vllm.utils.torch_utils import set_random_seed
 from vllm.v1.worker.gpu_worker import Worker, init_worker_distributed_environment
 from vllm.v1.worker.worker_base import CompilationTimes
 
-from vllm_torchtpu import device, memory
+from vllm_torchtpu import device, ending, memory
 from vllm_torchtpu.fit import activation_bytes
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class TorchTpuWorker(Worker):
 
     def init_device(self) -> None:
         """Makes the device usable and builds the model runner."""
+        ending.end_at_once_while_starting(ending.Process.ENGINE)
         self.kind = device.initialise().kind
         self.device = torch.device("tpu", 0)
         current_platform.check_if_supports_dtype(self.model_config.dtype)
@@ -69,7 +70,9 @@ class TorchTpuWorker(Worker):
         from vllm_torchtpu.runner.warmup import warm_up
 
         runner = cast("TorchTpuModelRunner", self.model_runner)
-        return CompilationTimes(language_model=warm_up(runner), encoder=0.0)
+        seconds = warm_up(runner)
+        ending.let_requests_end()
+        return CompilationTimes(language_model=seconds, encoder=0.0)
 
     def _scoped_allocator_max_split(self, max_split_size_mb: int) -> AbstractContextManager[None]:
         return nullcontext()

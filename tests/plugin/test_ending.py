@@ -57,19 +57,61 @@ def handlers():
         signal.signal(number, handler)
 
 
-def test_a_starting_server_ends_with_exit_code_0_on_either_signal(handlers):
-    def vllms(number, frame):
+MODULES = {
+    ending.Process.API_SERVER: "vllm.entrypoints.cli.serve",
+    ending.Process.ENGINE: "vllm.v1.engine.core",
+}
+
+
+@pytest.fixture(params=MODULES, ids=lambda process: process.name)
+def process(request):
+    return request.param
+
+
+@pytest.fixture
+def vllms(handlers, process):
+    """vLLM's handler in that process, installed for both signals."""
+
+    def handler(number, frame):
         raise KeyboardInterrupt
 
-    vllms.__module__ = "vllm.entrypoints.openai.api_server"
-    signal.signal(signal.SIGTERM, vllms)
-    ending.end_at_once_while_starting()
+    handler.__module__ = MODULES[process]
+    for number in handlers:
+        signal.signal(number, handler)
+    yield handler
+    ending.let_requests_end()
+
+
+def test_a_starting_server_ends_with_exit_code_0_on_either_signal(handlers, vllms, process):
+    ending.end_at_once_while_starting(process)
     for number in handlers:
         with pytest.raises(SystemExit) as ended:
             signal.raise_signal(number)
         assert ended.value.code == 0
 
 
-def test_a_script_of_ones_own_keeps_its_handlers(handlers):
-    ending.end_at_once_while_starting()
+def test_a_started_engine_has_vllm_s_handlers_again(handlers, vllms, process):
+    """They abort the open requests, so that streams end, before the process does."""
+    ending.end_at_once_while_starting(process)
+    ending.let_requests_end()
+    assert [signal.getsignal(number) for number in handlers] == [vllms, vllms]
+
+
+def test_handlers_that_vllm_has_replaced_meanwhile_stay(handlers, vllms, process):
+    ending.end_at_once_while_starting(process)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    ending.let_requests_end()
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is vllms
+
+
+def test_the_other_process_keeps_vllm_s_handlers(handlers, vllms, process):
+    """The engine checks the configuration once more when it is up already."""
+    (other,) = set(ending.Process) - {process}
+    ending.end_at_once_while_starting(other)
+    assert [signal.getsignal(number) for number in handlers] == [vllms, vllms]
+
+
+def test_a_script_of_ones_own_keeps_its_handlers(handlers, process):
+    ending.end_at_once_while_starting(process)
     assert {number: signal.getsignal(number) for number in handlers} == handlers
