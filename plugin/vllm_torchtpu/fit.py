@@ -43,8 +43,8 @@ def activation_bytes(config: VllmConfig) -> int:
 def refuse_what_cannot_fit(config: VllmConfig) -> None:
     """Checks weights, activations and the cache of one longest request against the device.
 
-    Weights are known here only for a checkpoint on disk, downloaded ones too; the worker checks again with the loaded
-    ones, which is why an estimate that errs must err low.
+    Weights are known here only for a checkpoint on disk, given or downloaded; the worker checks
+    again with the loaded ones, which is why an estimate that errs must err low.
 
     Raises:
         TorchTpuError: Something cannot fit; the sentence carries the numbers.
@@ -52,7 +52,7 @@ def refuse_what_cannot_fit(config: VllmConfig) -> None:
     model = config.model_config
     if model is None:
         return
-    directory = _local_directory(model)
+    directory = _local_directory(model, config.load_config.download_dir)
     weights = directory and _checkpoint_bytes(directory, model.dtype.itemsize)
     if not weights:
         return
@@ -92,15 +92,22 @@ def _refuse_blocks(count: int, block_bytes: int, available: int, budget: memory.
         )
 
 
-def _local_directory(model: ModelConfig) -> Path | None:
-    """Returns where the checkpoint lies: the directory given, or the Hub's download cache."""
+def _local_directory(model: ModelConfig, download_dir: str | None) -> Path | None:
+    """Returns where the checkpoint lies: the directory given, or where the Hub's files are kept."""
     if (given := Path(model.model)).is_dir():
         return given
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(model.model, revision=model.revision, local_files_only=True))
+        return Path(
+            snapshot_download(
+                model.model,
+                revision=model.revision,
+                cache_dir=download_dir,
+                local_files_only=True,
+            )
+        )
     except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError):
         return None
 

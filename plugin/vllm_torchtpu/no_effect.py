@@ -39,7 +39,7 @@ _TRUE_ANYWAY: dict[str, tuple[Any, ...]] = {
     # The two words name vLLM's own kernels and PyTorch's; here both are PyTorch's.
     "custom_ops": (["all"], ["none"]),
 }
-# The option, the class of its part of the configuration, its field.
+# The option, the class of its part of the configuration (which holds the default), its field.
 _SINGLE = (
     ("--swa-bounded-replay", CacheConfig, "swa_bounded_replay"),
     ("--pt-load-map-location", LoadConfig, "pt_load_map_location"),
@@ -74,7 +74,7 @@ def options_without_effect(config: VllmConfig) -> Iterator[str]:
     }
     for option, kind, name in _SINGLE:
         value = getattr(parts[kind], name, None)
-        if value not in (None, _default(kind, name)):
+        if value not in (None, getattr(kind, name)):
             yield f"{option}: found {_shown(value)}, which has no effect on this platform; leave it out"
 
 
@@ -108,11 +108,6 @@ def _changed(part: Any, default: Any, *, skip: set[str]) -> Iterator[tuple[str, 
         value = getattr(part, field.name)
         if field.init and field.name not in skip and value != getattr(default, field.name):
             yield field.name, value
-
-
-def _default(kind: type, name: str) -> Any:
-    [field] = [field for field in dataclasses.fields(kind) if field.name == name]
-    return field.default
 
 
 def _sentence(where: str, value: Any) -> str:

@@ -25,9 +25,10 @@ BLOCK = 10
 def _config(model: str, *, max_model_len=100, utilization=0.5, requested=None, **changes):
     facts = {"sliding_window": None, "intermediate": 64, "dtype": torch.bfloat16}
     facts |= {"cache_dtype": "auto", "blocks": None, "original": None}
-    facts |= {"revision": None} | changes
+    facts |= {"revision": None, "download_dir": None} | changes
     return SimpleNamespace(
         parallel_config=None,
+        load_config=SimpleNamespace(download_dir=facts["download_dir"]),
         scheduler_config=SimpleNamespace(max_num_batched_tokens=TOKENS, max_num_seqs=ROWS),
         cache_config=SimpleNamespace(
             gpu_memory_utilization=utilization,
@@ -166,9 +167,10 @@ def test_without_a_checkpoint_on_disk_nothing_is_refused(model, device, tmp_path
     fit.refuse_what_cannot_fit(_config(name))
 
 
+@pytest.mark.parametrize("is_default", [True, False], ids=["the Hub's cache", "--download-dir"])
 @pytest.mark.parametrize(("revision", "is_refused"), [(None, True), ("main", True), ("old", False)])
 def test_a_downloaded_checkpoint_is_found_by_its_name(
-    checkpoint, device, tmp_path, monkeypatch, revision, is_refused
+    checkpoint, device, tmp_path, monkeypatch, revision, is_refused, is_default
 ):
     """The Hub's cache: models--owner--name/refs/<revision> names a folder of snapshots/."""
     cache = tmp_path / "hub"
@@ -177,9 +179,12 @@ def test_a_downloaded_checkpoint_is_found_by_its_name(
     (repository / "refs" / "main").write_text("0" * 40)
     (repository / "snapshots").mkdir()
     (repository / "snapshots" / ("0" * 40)).symlink_to(checkpoint)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache))
+    default = cache if is_default else tmp_path / "nothing here"
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(default))
     device(2 * (NEEDED - 1))
-    config = _config("somebody/some-model", revision=revision)
+    config = _config(
+        "somebody/some-model", revision=revision, download_dir=None if is_default else str(cache)
+    )
     refusal = pytest.raises(TorchTpuError, match=r"^--max-model-len: found 100")
     with refusal if is_refused else contextlib.nullcontext():
         fit.refuse_what_cannot_fit(config)
